@@ -1,1 +1,34 @@
-//! What a cluster is made of.
+//! What a cluster is made of: quantities, resources, selectors, pods, nodes and the table they live in.
+//!
+//! Everything here is pure: no I/O, no clock, no randomness. Types named `…Words` are what the API writes, as far
+//! as the scheduler reads it; they are converted once into the types that the rest of Supercargo works with.
+
+pub mod cluster;
+mod decode;
+mod intern;
+pub mod kinds;
+pub mod labels;
+pub mod names;
+mod node;
+pub mod node_selector;
+mod object;
+pub mod pod;
+pub mod quantity;
+mod raw;
+pub mod resources;
+pub mod taints;
+mod time;
+pub mod wire;
+
+pub use cluster::{Cluster, ClusterError, NodeRef, Row, Snapshot};
+pub use decode::{DecodeError, Decoded, Decoder};
+pub use intern::{Interned, Interner};
+pub use labels::{LabelLookup, LabelSelector, Labels};
+pub use node::{Node, NodeWords};
+pub use node_selector::{NodeSelector, SelectableNode};
+pub use object::{Kind, KindId, MetadataWords, Object, ObjectKey, Objects, OwnerReferenceWords, ReadableKind};
+pub use pod::{Pod, PodSpec, PodWords};
+pub use quantity::Quantity;
+pub use raw::RawObject;
+pub use resources::{ResourceList, Resources};
+pub use time::Timestamp;

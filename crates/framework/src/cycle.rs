@@ -1,0 +1,58 @@
+//! One attempt to place one pod, as its plugins see it.
+
+use std::sync::Arc;
+
+use supercargo_model::{Pod, Snapshot, Timestamp};
+
+use crate::memory::Memories;
+use crate::typed::TypedMap;
+
+/// What a plugin can look at: nothing else, so that the same question always gets the same answer.
+#[derive(Clone, Debug)]
+pub struct Context<'a> {
+    /// The cluster, as it is for the whole of the attempt.
+    pub cluster: &'a Snapshot,
+    /// The time, as the driver gives it; plugins read no clock.
+    pub now: Timestamp,
+    /// What plugins remember from earlier attempts.
+    pub memories: &'a Memories,
+}
+
+/// One attempt to place a pod. Plugins leave what they worked out for their later methods in it, by type.
+///
+/// A clone shares that state until one side changes it, so trying something out is cheap.
+#[derive(Clone, Debug)]
+pub struct Cycle<'a> {
+    /// The pod to be placed.
+    pub pod: &'a Arc<Pod>,
+    /// What there is to look at.
+    pub context: Context<'a>,
+    state: TypedMap,
+}
+
+impl<'a> Cycle<'a> {
+    /// A new attempt.
+    pub fn new(pod: &'a Arc<Pod>, context: Context<'a>) -> Self {
+        Cycle { pod, context, state: TypedMap::default() }
+    }
+
+    /// The cluster, as it is for the whole of the attempt.
+    pub fn cluster(&self) -> &'a Snapshot {
+        self.context.cluster
+    }
+
+    /// Leaves a value for later in the cycle, in place of an earlier one of its type.
+    pub fn put<T: Clone + Send + Sync + 'static>(&mut self, value: T) {
+        self.state.put(value);
+    }
+
+    /// The value of that type that was left earlier in the cycle.
+    pub fn get<T: Clone + Send + Sync + 'static>(&self) -> Option<&T> {
+        self.state.get()
+    }
+
+    /// The same, to change it. Other clones of the cycle do not see the change.
+    pub fn get_mut<T: Clone + Send + Sync + 'static>(&mut self) -> Option<&mut T> {
+        self.state.get_mut()
+    }
+}

@@ -1,0 +1,108 @@
+//! Why a pod fits nowhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use supercargo_model::{Row, Snapshot};
+
+use crate::status::{Code, Status};
+
+/// What the filters said about each node, when none was feasible.
+#[derive(Clone, Debug, Default)]
+pub struct Diagnosis {
+    /// The nodes that were looked at, with the first rejection of each.
+    pub nodes: BTreeMap<Row, Status>,
+    /// What holds for all nodes that were not looked at.
+    pub others: Status,
+    /// The message of the PreFilter plugin that rejected the pod outright.
+    pub pre_filter_message: Option<String>,
+    /// The plugins that rejected the pod; it waits for events that they react to.
+    pub unschedulable_plugins: BTreeSet<&'static str>,
+    /// Those of them that wait for something outside.
+    pub pending_plugins: BTreeSet<&'static str>,
+}
+
+impl Diagnosis {
+    /// What was said about a node.
+    pub fn status(&self, row: Row) -> &Status {
+        self.nodes.get(&row).unwrap_or(&self.others)
+    }
+
+    /// The nodes that were rejected with this code, in the order in which nodes are examined.
+    pub fn rows_with_code<'a>(&'a self, cluster: &'a Snapshot, code: Code) -> impl Iterator<Item = Row> + 'a {
+        cluster.rows().iter().copied().filter(move |row| self.status(*row).code() == code)
+    }
+
+    /// Takes note of who rejected the pod.
+    pub fn note_plugin(&mut self, status: &Status) {
+        let Some(plugin) = status.plugin() else { return };
+        if status.is_rejected() {
+            self.unschedulable_plugins.insert(plugin);
+        }
+        if status.code() == Code::Pending {
+            self.pending_plugins.insert(plugin);
+        }
+    }
+
+    /// The message that people get to read, such as `0/3 nodes are available: 3 Insufficient cpu.`
+    pub fn message(&self, node_count: usize, post_filter_message: &str) -> String {
+        let mut message = format!("0/{node_count} nodes are available:");
+        match &self.pre_filter_message {
+            Some(text) => message.push_str(&format!(" {text}.")),
+            None => {
+                let histogram = self.reason_histogram(node_count);
+                if !histogram.is_empty() {
+                    message.push_str(&format!(" {}.", histogram.join(", ")));
+                }
+            }
+        }
+        if !post_filter_message.is_empty() {
+            message.push_str(&format!(" {post_filter_message}"));
+        }
+        message
+    }
+
+    /// How often each reason was given, as `3 Insufficient cpu`, sorted as text.
+    fn reason_histogram(&self, node_count: usize) -> Vec<String> {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for status in self.nodes.values() {
+            for reason in status.reasons() {
+                *counts.entry(reason).or_default() += 1;
+            }
+        }
+        let not_looked_at = node_count.saturating_sub(self.nodes.len());
+        if not_looked_at > 0 {
+            for reason in self.others.reasons() {
+                *counts.entry(reason).or_default() += not_looked_at;
+            }
+        }
+        let mut lines: Vec<String> =
+            counts.into_iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        lines.sort();
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_counted_and_sorted_as_text() {
+        let mut diagnosis = Diagnosis::default();
+        for row in 0..12 {
+            let reason = if row < 10 { "Insufficient cpu" } else { "Too many pods" };
+            diagnosis.nodes.insert(Row(row), Status::unschedulable(reason));
+        }
+        assert_eq!(
+            diagnosis.message(12, ""),
+            "0/12 nodes are available: 10 Insufficient cpu, 2 Too many pods."
+        );
+        diagnosis.others = Status::unresolvable("elsewhere");
+        assert_eq!(
+            diagnosis.message(13, "after."),
+            "0/13 nodes are available: 1 elsewhere, 10 Insufficient cpu, 2 Too many pods. after."
+        );
+        diagnosis.pre_filter_message = Some("no".to_owned());
+        assert_eq!(diagnosis.message(13, ""), "0/13 nodes are available: no.");
+    }
+}

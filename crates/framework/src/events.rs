@@ -1,0 +1,145 @@
+//! What happens in the cluster, and which of it may help a pod that did not fit.
+
+use supercargo_model::{KindId, NodeRef, Object, Pod};
+
+use crate::cycle::Context;
+
+/// Something that can happen in the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClusterEvent {
+    /// To what.
+    pub resource: EventResource,
+    /// What.
+    pub actions: Actions,
+}
+
+/// What an event happens to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventResource {
+    /// Anything.
+    Any,
+    /// A pod, pending or bound.
+    Pod,
+    /// A node.
+    Node,
+    /// An object of another kind.
+    Kind(KindId),
+}
+
+/// A set of things that can happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Actions(u32);
+
+/// What changed, with the states before and after; one of them is missing when something came or went.
+#[derive(Clone, Copy, Debug)]
+pub enum Change<'a> {
+    /// A pod changed.
+    Pod {
+        /// How it was.
+        old: Option<&'a Pod>,
+        /// How it is now.
+        new: Option<&'a Pod>,
+    },
+    /// A node changed.
+    Node {
+        /// How it was.
+        old: Option<NodeRef<'a>>,
+        /// How it is now.
+        new: Option<NodeRef<'a>>,
+    },
+    /// An object of another kind changed.
+    Object {
+        /// How it was.
+        old: Option<&'a Object>,
+        /// How it is now.
+        new: Option<&'a Object>,
+    },
+}
+
+/// Whether a change may help a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// It may: try the pod again.
+    Queue,
+    /// It cannot: let the pod wait on.
+    Skip,
+}
+
+/// The events that may help a pod which the plugin rejected.
+///
+/// A plugin without this is taken to react to everything.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say which events it reacts to",
+    note = "implement `Enqueue`, or leave `.enqueue()` out of its extensions: then every event counts"
+)]
+pub trait Enqueue: Send + Sync {
+    /// The events.
+    fn events(&self) -> Vec<ClusterEvent>;
+
+    /// Whether this change, one of [`Enqueue::events`], may help `pod`.
+    fn hint(&self, context: &Context<'_>, pod: &Pod, change: &Change<'_>) -> Hint {
+        let _ = (context, pod, change);
+        Hint::Queue
+    }
+}
+
+impl ClusterEvent {
+    /// Something happens to a pod.
+    pub const fn pod(actions: Actions) -> Self {
+        ClusterEvent { resource: EventResource::Pod, actions }
+    }
+
+    /// Something happens to a node.
+    pub const fn node(actions: Actions) -> Self {
+        ClusterEvent { resource: EventResource::Node, actions }
+    }
+
+    /// Something happens to an object of another kind.
+    pub const fn kind(kind: KindId, actions: Actions) -> Self {
+        ClusterEvent { resource: EventResource::Kind(kind), actions }
+    }
+
+    /// Whether a plugin that registered this event is to hear of `incoming`.
+    pub fn covers(&self, incoming: &ClusterEvent) -> bool {
+        (self.resource == EventResource::Any || self.resource == incoming.resource)
+            && self.actions.0 & incoming.actions.0 != 0
+    }
+}
+
+impl Actions {
+    /// It came.
+    pub const ADD: Self = Actions(1 << 0);
+    /// It went.
+    pub const DELETE: Self = Actions(1 << 1);
+    /// A node's allocatable resources changed.
+    pub const UPDATE_NODE_ALLOCATABLE: Self = Actions(1 << 2);
+    /// A node's labels changed.
+    pub const UPDATE_NODE_LABEL: Self = Actions(1 << 3);
+    /// A node's taints changed, or it became schedulable.
+    pub const UPDATE_NODE_TAINT: Self = Actions(1 << 4);
+    /// A node's conditions changed.
+    pub const UPDATE_NODE_CONDITION: Self = Actions(1 << 5);
+    /// A node's annotations changed.
+    pub const UPDATE_NODE_ANNOTATION: Self = Actions(1 << 6);
+    /// A node's declared features changed.
+    pub const UPDATE_NODE_DECLARED_FEATURE: Self = Actions(1 << 7);
+    /// A pod's labels changed.
+    pub const UPDATE_POD_LABEL: Self = Actions(1 << 8);
+    /// A pod asks for less than before.
+    pub const UPDATE_POD_SCALE_DOWN: Self = Actions(1 << 9);
+    /// A pod's tolerations changed.
+    pub const UPDATE_POD_TOLERATION: Self = Actions(1 << 10);
+    /// A pod's last scheduling gate was removed.
+    pub const UPDATE_POD_GATES_ELIMINATED: Self = Actions(1 << 11);
+    /// The claims that were generated for a pod changed.
+    pub const UPDATE_POD_GENERATED_CLAIM: Self = Actions(1 << 12);
+    /// Any change of something that stays.
+    pub const UPDATE: Self = Actions(Self::ALL.0 & !(Self::ADD.0 | Self::DELETE.0));
+    /// Everything.
+    pub const ALL: Self = Actions((1 << 13) - 1);
+
+    /// Both.
+    pub const fn or(self, other: Self) -> Self {
+        Actions(self.0 | other.0)
+    }
+}

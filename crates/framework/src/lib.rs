@@ -1,0 +1,71 @@
+//! The plugin SDK.
+//!
+//! A plugin is a name, its arguments, and the extension points it implements. This is a whole one:
+//!
+//! ```
+//! use supercargo_framework::{Cycle, Extensions, Filter, NoArgs, Plugin, Registry, Status};
+//! use supercargo_model::{LabelLookup, NodeRef};
+//!
+//! /// Keeps pods off nodes that are not labelled `cpu=true`.
+//! struct CpuNodes;
+//!
+//! impl Plugin for CpuNodes {
+//!     const NAME: &'static str = "CpuNodes";
+//!     type Args = NoArgs;
+//!
+//!     fn new(_: NoArgs) -> Self {
+//!         CpuNodes
+//!     }
+//!
+//!     fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+//!         points.filter()
+//!     }
+//! }
+//!
+//! impl Filter for CpuNodes {
+//!     fn filter(&self, _: &Cycle<'_>, node: NodeRef<'_>) -> Status {
+//!         match node.label("cpu") {
+//!             Some("true") => Status::success(),
+//!             _ => Status::unschedulable(format!("Node: {}", node.name())),
+//!         }
+//!     }
+//! }
+//!
+//! let mut registry = Registry::default();
+//! registry.register::<CpuNodes>()?;
+//! # Ok::<(), supercargo_framework::DuplicatePlugin>(())
+//! ```
+//!
+//! Everything else is an addition to that: [`Args`] for arguments, [`Plugin::reads`] for speed, [`Enqueue`] for
+//! waking pods up only when it helps, [`Memory`] for what outlives a cycle.
+
+mod args;
+mod cycle;
+mod diagnosis;
+mod effects;
+mod events;
+mod memory;
+mod plugin;
+mod points;
+mod profile;
+mod reads;
+mod registry;
+mod status;
+mod typed;
+
+pub use args::{Args, FieldProblem, FieldProblems, NoArgs, ProblemKind};
+pub use cycle::{Context, Cycle};
+pub use diagnosis::Diagnosis;
+pub use effects::{Effect, News, Step};
+pub use events::{Actions, Change, ClusterEvent, Enqueue, EventResource, Hint};
+pub use memory::{Memories, Memory};
+pub use plugin::{Extensions, Plugin, PluginInstance, Point};
+pub use points::{
+    Bind, Filter, MAX_NODE_SCORE, NodeRehearsal, NodeScore, Nomination, Permit, PermitDecision, PermitResult,
+    PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult, PreScore, QueueSort,
+    QueuedPod, Rehearsal, Reserve, Score,
+};
+pub use profile::{Named, Profile};
+pub use reads::{Field, FieldSet, NodeField, PodField, Query, QuerySource, Reads};
+pub use registry::{DuplicatePlugin, PluginType, Registry};
+pub use status::{Code, Status};

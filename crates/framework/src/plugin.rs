@@ -1,0 +1,227 @@
+//! What a plugin is, and how it becomes part of a scheduler.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::args::Args;
+use crate::events::Enqueue;
+use crate::memory::{Memories, Memory};
+use crate::points::{
+    Bind, Filter, Permit, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter, PreScore, QueueSort, Reserve, Score,
+};
+use crate::reads::Reads;
+
+/// A scheduler plugin: a name, its arguments, and the extension points it takes part in.
+pub trait Plugin: Send + Sync + Sized + 'static {
+    /// The name that configurations use.
+    const NAME: &'static str;
+
+    /// The arguments; [`crate::NoArgs`] if it takes none.
+    type Args: Args;
+
+    /// Makes the plugin. The arguments have been validated.
+    fn new(args: Self::Args) -> Self;
+
+    /// Lists the extension points that the plugin implements, as `points.filter().score()`.
+    fn extensions(points: Extensions<Self>) -> Extensions<Self>;
+
+    /// What the plugin reads; if it does not say, everything.
+    fn reads(&self) -> Reads {
+        Reads::everything()
+    }
+}
+
+/// An extension point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "the names are Kubernetes' own")]
+pub enum Point {
+    PreEnqueue,
+    QueueSort,
+    PreFilter,
+    Filter,
+    PostFilter,
+    PreScore,
+    Score,
+    Reserve,
+    Permit,
+    PreBind,
+    Bind,
+    PostBind,
+}
+
+impl Point {
+    /// All points, in the order in which a pod meets them.
+    pub const ALL: [Point; 12] = [
+        Point::PreEnqueue,
+        Point::QueueSort,
+        Point::PreFilter,
+        Point::Filter,
+        Point::PostFilter,
+        Point::PreScore,
+        Point::Score,
+        Point::Reserve,
+        Point::Permit,
+        Point::PreBind,
+        Point::Bind,
+        Point::PostBind,
+    ];
+
+    /// The name of its plugins' interface, such as `ScorePlugin`.
+    pub fn interface_name(self) -> String {
+        format!("{self:?}Plugin")
+    }
+
+    /// The name that configurations use, such as `preScore`.
+    pub const fn config_name(self) -> &'static str {
+        match self {
+            Point::PreEnqueue => "preEnqueue",
+            Point::QueueSort => "queueSort",
+            Point::PreFilter => "preFilter",
+            Point::Filter => "filter",
+            Point::PostFilter => "postFilter",
+            Point::PreScore => "preScore",
+            Point::Score => "score",
+            Point::Reserve => "reserve",
+            Point::Permit => "permit",
+            Point::PreBind => "preBind",
+            Point::Bind => "bind",
+            Point::PostBind => "postBind",
+        }
+    }
+}
+
+/// The extension points of a plugin type; the compiler checks that it implements each one it lists.
+pub struct Extensions<P> {
+    pre_enqueue: Cast<P, dyn PreEnqueue>,
+    queue_sort: Cast<P, dyn QueueSort>,
+    pre_filter: Cast<P, dyn PreFilter>,
+    filter: Cast<P, dyn Filter>,
+    post_filter: Cast<P, dyn PostFilter>,
+    pre_score: Cast<P, dyn PreScore>,
+    score: Cast<P, dyn Score>,
+    reserve: Cast<P, dyn Reserve>,
+    permit: Cast<P, dyn Permit>,
+    pre_bind: Cast<P, dyn PreBind>,
+    bind: Cast<P, dyn Bind>,
+    post_bind: Cast<P, dyn PostBind>,
+    enqueue: Cast<P, dyn Enqueue>,
+    memories: Vec<fn(&mut Memories)>,
+}
+
+type Cast<P, T> = Option<fn(Arc<P>) -> Arc<T>>;
+
+/// A plugin ready for use, seen through each of its extension points.
+#[derive(Clone)]
+pub struct PluginInstance {
+    /// Its name.
+    pub name: &'static str,
+    /// What it reads.
+    pub reads: Reads,
+    pub(crate) pre_enqueue: Option<Arc<dyn PreEnqueue>>,
+    pub(crate) queue_sort: Option<Arc<dyn QueueSort>>,
+    pub(crate) pre_filter: Option<Arc<dyn PreFilter>>,
+    pub(crate) filter: Option<Arc<dyn Filter>>,
+    pub(crate) post_filter: Option<Arc<dyn PostFilter>>,
+    pub(crate) pre_score: Option<Arc<dyn PreScore>>,
+    pub(crate) score: Option<Arc<dyn Score>>,
+    pub(crate) reserve: Option<Arc<dyn Reserve>>,
+    pub(crate) permit: Option<Arc<dyn Permit>>,
+    pub(crate) pre_bind: Option<Arc<dyn PreBind>>,
+    pub(crate) bind: Option<Arc<dyn Bind>>,
+    pub(crate) post_bind: Option<Arc<dyn PostBind>>,
+    pub(crate) enqueue: Option<Arc<dyn Enqueue>>,
+    memories: Vec<fn(&mut Memories)>,
+}
+
+macro_rules! points {
+    ($($method:ident: $point:ident),* $(,)?) => {
+        impl<P: Plugin> Extensions<P> {
+            pub(crate) fn none() -> Self {
+                Extensions { $($method: None,)* enqueue: None, memories: Vec::new() }
+            }
+
+            /// The points listed so far.
+            pub fn points(&self) -> Vec<Point> {
+                let mut points = Vec::new();
+                $(if self.$method.is_some() { points.push(Point::$point); })*
+                points
+            }
+
+            $(
+                #[doc = concat!("The plugin implements [`", stringify!($point), "`].")]
+                #[must_use]
+                pub fn $method(mut self) -> Self
+                where
+                    P: $point,
+                {
+                    self.$method = Some(|plugin| plugin);
+                    self
+                }
+            )*
+
+            /// The plugin says which events it reacts to.
+            #[must_use]
+            pub fn enqueue(mut self) -> Self
+            where
+                P: Enqueue,
+            {
+                self.enqueue = Some(|plugin| plugin);
+                self
+            }
+
+            /// The plugin remembers a value of type `M` from one cycle to the next.
+            #[must_use]
+            pub fn remembers<M: Memory>(mut self) -> Self {
+                self.memories.push(Memories::declare::<M>);
+                self
+            }
+
+            pub(crate) fn instantiate(self, plugin: P) -> PluginInstance {
+                let plugin = Arc::new(plugin);
+                PluginInstance {
+                    name: P::NAME,
+                    reads: plugin.reads(),
+                    $($method: self.$method.map(|cast| cast(plugin.clone())),)*
+                    enqueue: self.enqueue.map(|cast| cast(plugin.clone())),
+                    memories: self.memories,
+                }
+            }
+        }
+    };
+}
+
+points! {
+    pre_enqueue: PreEnqueue,
+    queue_sort: QueueSort,
+    pre_filter: PreFilter,
+    filter: Filter,
+    post_filter: PostFilter,
+    pre_score: PreScore,
+    score: Score,
+    reserve: Reserve,
+    permit: Permit,
+    pre_bind: PreBind,
+    bind: Bind,
+    post_bind: PostBind,
+}
+
+impl PluginInstance {
+    /// Makes the types that the plugin remembers known.
+    pub fn declare_memories(&self, memories: &mut Memories) {
+        for declare in &self.memories {
+            declare(memories);
+        }
+    }
+}
+
+impl<P> fmt::Debug for Extensions<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Extensions<{}>", std::any::type_name::<P>())
+    }
+}
+
+impl fmt::Debug for PluginInstance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PluginInstance").field(&self.name).finish()
+    }
+}

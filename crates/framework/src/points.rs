@@ -1,0 +1,241 @@
+//! The extension points: one trait each, in the order in which a pod meets them.
+//!
+//! A plugin implements the ones it has something to say at. Methods do no I/O, read no clock and keep nothing in
+//! the plugin itself; what they need is in the [`Context`], what they work out goes into the [`Cycle`], and what
+//! they want done in the world they return as an [`Effect`].
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use supercargo_model::{NodeRef, Pod, Row, Timestamp};
+
+use crate::cycle::{Context, Cycle};
+use crate::diagnosis::Diagnosis;
+use crate::effects::{News, Step};
+use crate::memory::Memories;
+use crate::status::Status;
+
+/// The highest score a node can get from one plugin; the lowest is 0.
+pub const MAX_NODE_SCORE: i64 = 100;
+
+/// Decides whether a pod may enter the queue at all.
+#[diagnostic::on_unimplemented(message = "`{Self}` lists `.pre_enqueue()` but does not implement `PreEnqueue`")]
+pub trait PreEnqueue: Send + Sync {
+    /// Anything but success holds the pod back until an event that the plugin reacts to.
+    fn pre_enqueue(&self, context: &Context<'_>, pod: &Pod) -> Status;
+}
+
+/// Decides which of two waiting pods is tried first. A profile has exactly one such plugin.
+#[diagnostic::on_unimplemented(message = "`{Self}` lists `.queue_sort()` but does not implement `QueueSort`")]
+pub trait QueueSort: Send + Sync {
+    /// Whether `a` goes before `b`.
+    fn less(&self, context: &Context<'_>, a: &QueuedPod, b: &QueuedPod) -> bool;
+}
+
+/// A pod that waits to be scheduled.
+#[derive(Clone, Debug)]
+pub struct QueuedPod {
+    /// The pod.
+    pub pod: Arc<Pod>,
+    /// When it entered the queue, or came back to it.
+    pub queued_at: Timestamp,
+    /// When it was first ready to be tried.
+    pub first_attempt_at: Option<Timestamp>,
+    /// How often it was tried.
+    pub attempts: u32,
+}
+
+/// Looks at the pod and the whole cluster once, before nodes are looked at one by one.
+#[diagnostic::on_unimplemented(message = "`{Self}` lists `.pre_filter()` but does not implement `PreFilter`")]
+pub trait PreFilter: Send + Sync {
+    /// Works out what [`Filter`] needs, narrows the nodes, or rejects the pod outright.
+    fn pre_filter(&self, cycle: &mut Cycle<'_>) -> PreFilterResult;
+
+    /// Brings the cycle's state up to date as if `pod` ran on `node`.
+    fn add_pod(&self, cycle: &mut Cycle<'_>, pod: &Arc<Pod>, node: NodeRef<'_>) -> Status {
+        let _ = (cycle, pod, node);
+        Status::success()
+    }
+
+    /// Brings the cycle's state up to date as if `pod` no longer ran on `node`.
+    fn remove_pod(&self, cycle: &mut Cycle<'_>, pod: &Arc<Pod>, node: NodeRef<'_>) -> Status {
+        let _ = (cycle, pod, node);
+        Status::success()
+    }
+}
+
+/// The answer of [`PreFilter::pre_filter`].
+#[derive(Clone, Debug)]
+pub enum PreFilterResult {
+    /// Look at all nodes.
+    AllNodes,
+    /// Look at no nodes but these.
+    OnlyNodes(BTreeSet<Box<str>>),
+    /// Do not call the plugin's Filter in this cycle.
+    Skip,
+    /// The pod fits nowhere, or something broke.
+    Reject(Status),
+}
+
+/// Decides whether the pod can run on a node.
+#[diagnostic::on_unimplemented(message = "`{Self}` lists `.filter()` but does not implement `Filter`")]
+pub trait Filter: Send + Sync {
+    /// Success, or why not.
+    fn filter(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Status;
+}
+
+/// Tries to make the pod fit when no node is feasible, as preemption does.
+#[diagnostic::on_unimplemented(message = "`{Self}` lists `.post_filter()` but does not implement `PostFilter`")]
+pub trait PostFilter: Send + Sync {
+    /// `Unschedulable` lets the next plugin try; success and `UnschedulableAndUnresolvable` end the search.
+    fn post_filter(
+        &self,
+        cycle: &Cycle<'_>,
+        diagnosis: &Diagnosis,
+        rehearsal: &dyn Rehearsal,
+    ) -> PostFilterResult;
+}
+
+/// The answer of [`PostFilter::post_filter`].
+#[derive(Clone, Debug, Default)]
+pub struct PostFilterResult {
+    /// How it went.
+    pub status: Status,
+    /// What becomes of the pod's nominated node.
+    pub nomination: Nomination,
+    /// The pods that have to go.
+    pub victims: Vec<Arc<Pod>>,
+}
+
+/// What becomes of a pod's nominated node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Nomination {
+    /// It stays as it is.
+    #[default]
+    Keep,
+    /// It is taken back.
+    Clear,
+    /// The pod is to run there once there is room.
+    Node(Arc<str>),
+}
+
+/// Tries out what would be if other pods ran on a node.
+pub trait Rehearsal {
+    /// Starts with a node as it is.
+    fn node(&self, row: Row) -> Box<dyn NodeRehearsal + '_>;
+}
+
+/// A node on which pods can be removed and put back, without any of it being real.
+pub trait NodeRehearsal {
+    /// The node as it would be.
+    fn as_node(&self) -> NodeRef<'_>;
+    /// Puts a pod on the node.
+    fn add_pod(&mut self, pod: &Arc<Pod>) -> Status;
+    /// Takes a pod off the node.
+    fn remove_pod(&mut self, pod: &Arc<Pod>) -> Status;
+    /// Whether the pod of the cycle would pass all filters, nominated pods considered.
+    fn filter(&self) -> Status;
+}
+
+/// Looks at the feasible nodes together once, before they are scored one by one.
+#[diagnostic::on_unimplemented(message = "`{Self}` lists `.pre_score()` but does not implement `PreScore`")]
+pub trait PreScore: Send + Sync {
+    /// Works out what [`Score`] needs; `Skip` leaves the plugin's Score out of this cycle.
+    fn pre_score(&self, cycle: &mut Cycle<'_>, feasible: &[Row]) -> Status;
+}
+
+/// Says how good a feasible node is.
+#[diagnostic::on_unimplemented(message = "`{Self}` lists `.score()` but does not implement `Score`")]
+pub trait Score: Send + Sync {
+    /// The node's score; any number, if [`Score::normalize`] brings it into 0 to [`MAX_NODE_SCORE`].
+    fn score(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Result<i64, Status>;
+
+    /// Brings the scores of all feasible nodes into the range from 0 to [`MAX_NODE_SCORE`].
+    fn normalize(&self, cycle: &Cycle<'_>, scores: &mut [NodeScore]) -> Status {
+        let _ = (cycle, scores);
+        Status::success()
+    }
+}
+
+/// A node and its score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeScore {
+    /// The node.
+    pub row: Row,
+    /// How good it is.
+    pub score: i64,
+}
+
+/// Takes note that a node was chosen, before the pod is bound, so that the next cycle knows.
+#[diagnostic::on_unimplemented(message = "`{Self}` lists `.reserve()` but does not implement `Reserve`")]
+pub trait Reserve: Send + Sync {
+    /// Sets aside what the pod will use.
+    fn reserve(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, node: NodeRef<'_>) -> Status;
+
+    /// Gives it back: the pod will not run there after all. May be called without [`Reserve::reserve`] before.
+    fn unreserve(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, node: NodeRef<'_>);
+}
+
+/// Lets the pod go ahead to its node, or makes it wait.
+#[diagnostic::on_unimplemented(message = "`{Self}` lists `.permit()` but does not implement `Permit`")]
+pub trait Permit: Send + Sync {
+    /// The word on this pod, and on others that wait.
+    fn permit(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, node: NodeRef<'_>) -> PermitResult;
+}
+
+/// The answer of [`Permit::permit`].
+#[derive(Clone, Debug)]
+pub struct PermitResult {
+    /// What becomes of this pod.
+    pub decision: PermitDecision,
+    /// What becomes of pods that wait, by UID: a gang that is complete lets all its members go.
+    pub waiting: Vec<(Arc<str>, PermitDecision)>,
+}
+
+/// Whether a pod may go to its node.
+#[derive(Clone, Debug)]
+pub enum PermitDecision {
+    /// It may.
+    Allow,
+    /// Not yet. It is rejected if nobody allows it in time.
+    Wait {
+        /// How long it waits at most.
+        timeout: Duration,
+    },
+    /// It may not.
+    Reject(Status),
+}
+
+/// Prepares what the pod needs on its node, such as volumes.
+#[diagnostic::on_unimplemented(message = "`{Self}` lists `.pre_bind()` but does not implement `PreBind`")]
+pub trait PreBind: Send + Sync {
+    /// Starts the work; `Done(Skip)` if there is none.
+    fn pre_bind(&self, cycle: &mut Cycle<'_>, node: NodeRef<'_>) -> Step;
+
+    /// Goes on after what the last [`Step`] waited for.
+    fn resume(&self, cycle: &mut Cycle<'_>, node: NodeRef<'_>, news: &News<'_>) -> Step {
+        let _ = (cycle, node);
+        Step::done_after(news)
+    }
+}
+
+/// Binds the pod to its node.
+#[diagnostic::on_unimplemented(message = "`{Self}` lists `.bind()` but does not implement `Bind`")]
+pub trait Bind: Send + Sync {
+    /// Starts the binding; `Done(Skip)` leaves it to the next Bind plugin.
+    fn bind(&self, cycle: &mut Cycle<'_>, node: NodeRef<'_>) -> Step;
+
+    /// Goes on after what the last [`Step`] waited for.
+    fn resume(&self, cycle: &mut Cycle<'_>, node: NodeRef<'_>, news: &News<'_>) -> Step {
+        let _ = (cycle, node);
+        Step::done_after(news)
+    }
+}
+
+/// Hears that a pod was bound.
+#[diagnostic::on_unimplemented(message = "`{Self}` lists `.post_bind()` but does not implement `PostBind`")]
+pub trait PostBind: Send + Sync {
+    /// The pod is on its node now.
+    fn post_bind(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, node: NodeRef<'_>);
+}

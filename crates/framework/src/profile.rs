@@ -1,0 +1,124 @@
+//! A profile: the plugins that decide for the pods of one `schedulerName`, in the order in which they run.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::events::Enqueue;
+use crate::memory::Memories;
+use crate::plugin::{PluginInstance, Point};
+use crate::points::{
+    Bind, Filter, Permit, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter, PreScore, QueueSort, Reserve, Score,
+};
+use crate::reads::Reads;
+
+/// A plugin at one extension point.
+pub struct Named<T: ?Sized> {
+    /// The plugin's name.
+    pub name: &'static str,
+    /// The plugin.
+    pub plugin: Arc<T>,
+}
+
+/// The plugins that decide for the pods of one `schedulerName`, at each point in the order in which they run.
+#[derive(Clone, Debug, Default)]
+pub struct Profile {
+    /// The pods that are meant: those with this `spec.schedulerName`.
+    pub scheduler_name: String,
+    /// How many of the nodes to look at, in percent; all if none is given.
+    pub percentage_of_nodes_to_score: Option<u8>,
+    /// What all plugins of the profile read, together.
+    pub reads: Option<Reads>,
+    #[expect(missing_docs, reason = "the names are Kubernetes' own")]
+    pub pre_enqueue: Vec<Named<dyn PreEnqueue>>,
+    #[expect(missing_docs, reason = "the names are Kubernetes' own")]
+    pub queue_sort: Vec<Named<dyn QueueSort>>,
+    #[expect(missing_docs, reason = "the names are Kubernetes' own")]
+    pub pre_filter: Vec<Named<dyn PreFilter>>,
+    #[expect(missing_docs, reason = "the names are Kubernetes' own")]
+    pub filter: Vec<Named<dyn Filter>>,
+    #[expect(missing_docs, reason = "the names are Kubernetes' own")]
+    pub post_filter: Vec<Named<dyn PostFilter>>,
+    #[expect(missing_docs, reason = "the names are Kubernetes' own")]
+    pub pre_score: Vec<Named<dyn PreScore>>,
+    /// Score plugins with their weights.
+    pub score: Vec<(Named<dyn Score>, i64)>,
+    #[expect(missing_docs, reason = "the names are Kubernetes' own")]
+    pub reserve: Vec<Named<dyn Reserve>>,
+    #[expect(missing_docs, reason = "the names are Kubernetes' own")]
+    pub permit: Vec<Named<dyn Permit>>,
+    #[expect(missing_docs, reason = "the names are Kubernetes' own")]
+    pub pre_bind: Vec<Named<dyn PreBind>>,
+    #[expect(missing_docs, reason = "the names are Kubernetes' own")]
+    pub bind: Vec<Named<dyn Bind>>,
+    #[expect(missing_docs, reason = "the names are Kubernetes' own")]
+    pub post_bind: Vec<Named<dyn PostBind>>,
+    /// What each plugin reacts to; a plugin that is not here reacts to everything.
+    pub enqueue: Vec<Named<dyn Enqueue>>,
+    plugins: Vec<PluginInstance>,
+}
+
+impl Profile {
+    /// A profile without plugins.
+    pub fn new(scheduler_name: impl Into<String>) -> Self {
+        Profile { scheduler_name: scheduler_name.into(), ..Profile::default() }
+    }
+
+    /// Puts a plugin last at one point; false if it does not implement the point.
+    pub fn add(&mut self, plugin: &PluginInstance, point: Point, weight: i64) -> bool {
+        fn push<T: ?Sized>(list: &mut Vec<Named<T>>, name: &'static str, plugin: &Option<Arc<T>>) -> bool {
+            list.extend(plugin.iter().cloned().map(|plugin| Named { name, plugin }));
+            plugin.is_some()
+        }
+        let name = plugin.name;
+        let added = match point {
+            Point::PreEnqueue => push(&mut self.pre_enqueue, name, &plugin.pre_enqueue),
+            Point::QueueSort => push(&mut self.queue_sort, name, &plugin.queue_sort),
+            Point::PreFilter => push(&mut self.pre_filter, name, &plugin.pre_filter),
+            Point::Filter => push(&mut self.filter, name, &plugin.filter),
+            Point::PostFilter => push(&mut self.post_filter, name, &plugin.post_filter),
+            Point::PreScore => push(&mut self.pre_score, name, &plugin.pre_score),
+            Point::Score => {
+                self.score.extend(plugin.score.iter().cloned().map(|plugin| (Named { name, plugin }, weight)));
+                plugin.score.is_some()
+            }
+            Point::Reserve => push(&mut self.reserve, name, &plugin.reserve),
+            Point::Permit => push(&mut self.permit, name, &plugin.permit),
+            Point::PreBind => push(&mut self.pre_bind, name, &plugin.pre_bind),
+            Point::Bind => push(&mut self.bind, name, &plugin.bind),
+            Point::PostBind => push(&mut self.post_bind, name, &plugin.post_bind),
+        };
+        if added && !self.plugins.iter().any(|known| known.name == name) {
+            self.reads = Some(match self.reads.take() {
+                None => plugin.reads.clone(),
+                Some(reads) => reads.and(plugin.reads.clone()),
+            });
+            push(&mut self.enqueue, name, &plugin.enqueue);
+            self.plugins.push(plugin.clone());
+        }
+        added
+    }
+
+    /// The plugins that take part anywhere.
+    pub fn plugins(&self) -> &[PluginInstance] {
+        &self.plugins
+    }
+
+    /// Makes the types that the plugins remember known.
+    pub fn declare_memories(&self, memories: &mut Memories) {
+        for plugin in &self.plugins {
+            plugin.declare_memories(memories);
+        }
+    }
+}
+
+impl<T: ?Sized> Clone for Named<T> {
+    fn clone(&self) -> Self {
+        Named { name: self.name, plugin: self.plugin.clone() }
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Named<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}

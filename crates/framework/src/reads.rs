@@ -1,0 +1,236 @@
+//! What a plugin reads: the ground for everything the engine may skip, share or watch.
+//!
+//! Pods that agree in all fields that the enabled plugins read form a class; an answer stays true until something
+//! the plugin reads has changed; the driver watches the kinds that somebody reads, and access rules are made from
+//! the same list. A plugin that declares nothing reads everything: always right, only slower.
+
+use supercargo_model::{Kind, ReadableKind};
+
+/// What a plugin reads.
+#[derive(Clone, Debug)]
+pub struct Reads {
+    /// Fields of the pod. They make up its class.
+    pub pod: FieldSet<PodField>,
+    /// Fields of the node's own row.
+    pub node: FieldSet<NodeField>,
+    /// Which pods run on nodes that share a topology domain with the node.
+    pub topology: bool,
+    /// Which nodes are feasible; a score that looks at the others depends on this.
+    pub feasible_set: bool,
+    /// The time of the attempt.
+    pub time: bool,
+    /// What the plugin itself remembers from earlier cycles.
+    pub memory: bool,
+    /// Pods and nodes as they came from the API, with all fields.
+    pub raw_objects: bool,
+    /// Objects of other kinds, custom resources among them.
+    pub kinds: Vec<ReadableKind>,
+    /// Answers from outside, fetched by the driver.
+    pub queries: Vec<Query>,
+}
+
+/// A set of fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldSet<F> {
+    bits: u32,
+    field: std::marker::PhantomData<F>,
+}
+
+/// A field that can be in a [`FieldSet`].
+pub trait Field: Copy {
+    /// Its place in the set, below 32.
+    fn index(self) -> u32;
+}
+
+/// A part of a pod that a plugin may read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are the API's own")]
+pub enum PodField {
+    Name,
+    Namespace,
+    Labels,
+    Annotations,
+    Controller,
+    Priority,
+    PreemptionPolicy,
+    SchedulingGates,
+    Tolerations,
+    NodeSelector,
+    NodeAffinity,
+    PodAffinity,
+    SpreadConstraints,
+    Requests,
+    Images,
+    HostPorts,
+    Volumes,
+    ResourceClaims,
+    /// What the node must be able to do: restart rules, host users and network.
+    Features,
+    Timestamps,
+    /// `status.nominatedNodeName` and conditions.
+    Status,
+}
+
+/// A part of a node's row that a plugin may read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are the API's own")]
+pub enum NodeField {
+    Name,
+    Labels,
+    Annotations,
+    Taints,
+    Unschedulable,
+    Allocatable,
+    /// What its pods take together.
+    Requested,
+    /// Which pods are on it.
+    Pods,
+    Images,
+    Features,
+}
+
+/// Something that the driver asks somebody outside, again and again; the newest answer is the plugin's data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Query {
+    /// The name under which the answer is found.
+    pub name: String,
+    /// Whom to ask, and what.
+    pub source: QuerySource,
+    /// How old an answer may become before it is asked for again.
+    pub refresh: std::time::Duration,
+    /// How long an answer may take.
+    pub deadline: std::time::Duration,
+}
+
+/// Whom a [`Query`] asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QuerySource {
+    /// A Prometheus server, with an instant query.
+    Prometheus {
+        /// Its address.
+        address: String,
+        /// The query.
+        expression: String,
+    },
+    /// The resource metrics API of the cluster.
+    NodeMetrics,
+    /// Anything that answers a GET with JSON.
+    Http {
+        /// The address.
+        url: String,
+    },
+}
+
+impl Reads {
+    /// Reads nothing at all: the start of a declaration.
+    pub fn nothing() -> Self {
+        Reads {
+            pod: FieldSet::EMPTY,
+            node: FieldSet::EMPTY,
+            topology: false,
+            feasible_set: false,
+            time: false,
+            memory: false,
+            raw_objects: false,
+            kinds: Vec::new(),
+            queries: Vec::new(),
+        }
+    }
+
+    /// May read anything but other kinds, which must always be named: what is not watched cannot be read.
+    pub fn everything() -> Self {
+        Reads {
+            pod: FieldSet::FULL,
+            node: FieldSet::FULL,
+            topology: true,
+            feasible_set: true,
+            time: true,
+            memory: true,
+            raw_objects: true,
+            ..Self::nothing()
+        }
+    }
+
+    /// Also reads these fields of the pod.
+    #[must_use]
+    pub fn pod(mut self, fields: &[PodField]) -> Self {
+        self.pod = self.pod.with(fields);
+        self
+    }
+
+    /// Also reads these fields of the node.
+    #[must_use]
+    pub fn node(mut self, fields: &[NodeField]) -> Self {
+        self.node = self.node.with(fields);
+        self
+    }
+
+    /// Also reads objects of kind `K`.
+    #[must_use]
+    pub fn kind<K: Kind>(mut self) -> Self {
+        self.kinds.push(ReadableKind::of::<K>());
+        self
+    }
+
+    /// Also reads which pods run in the node's topology domains.
+    #[must_use]
+    pub fn topology(self) -> Self {
+        Reads { topology: true, ..self }
+    }
+
+    /// Also reads which nodes are feasible.
+    #[must_use]
+    pub fn feasible_set(self) -> Self {
+        Reads { feasible_set: true, ..self }
+    }
+
+    /// Everything that either reads.
+    #[must_use]
+    pub fn and(mut self, other: Reads) -> Self {
+        self.pod.bits |= other.pod.bits;
+        self.node.bits |= other.node.bits;
+        self.topology |= other.topology;
+        self.feasible_set |= other.feasible_set;
+        self.time |= other.time;
+        self.memory |= other.memory;
+        self.raw_objects |= other.raw_objects;
+        for kind in other.kinds {
+            if !self.kinds.iter().any(|known| known.id == kind.id) {
+                self.kinds.push(kind);
+            }
+        }
+        self.queries.extend(other.queries);
+        self
+    }
+}
+
+impl<F: Field> FieldSet<F> {
+    /// No field.
+    pub const EMPTY: Self = FieldSet { bits: 0, field: std::marker::PhantomData };
+    /// Every field.
+    pub const FULL: Self = FieldSet { bits: u32::MAX, field: std::marker::PhantomData };
+
+    /// The set with these fields added.
+    #[must_use]
+    pub fn with(self, fields: &[F]) -> Self {
+        let bits = fields.iter().fold(self.bits, |bits, field| bits | 1 << field.index());
+        FieldSet { bits, ..self }
+    }
+
+    /// Whether the field is in the set.
+    pub fn contains(self, field: F) -> bool {
+        self.bits & (1 << field.index()) != 0
+    }
+}
+
+impl Field for PodField {
+    fn index(self) -> u32 {
+        self as u32
+    }
+}
+
+impl Field for NodeField {
+    fn index(self) -> u32 {
+        self as u32
+    }
+}

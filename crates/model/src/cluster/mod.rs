@@ -1,0 +1,441 @@
+//! The cluster as a table: nodes are dense rows, and what stands in a row are numbers where it can be.
+//!
+//! [`Cluster`] is the one writer. A scheduling cycle reads a [`Snapshot`] of it: borrowed, it costs nothing and
+//! cannot change; cloned, it costs a pointer for every 64 nodes and stays as it is while the cluster moves on.
+
+mod images;
+mod labels;
+mod order;
+mod rows;
+mod usage;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+pub use images::{ImageId, ImageState};
+pub use labels::{KeyId, LabelPair, LabelTable, ValueId};
+pub use usage::Usage;
+
+use crate::intern::Interner;
+use crate::labels::{LabelLookup, Labels};
+use crate::node::{Node, NodeWords};
+use crate::node_selector::SelectableNode;
+use crate::object::{KindId, Object, ObjectKey, Objects};
+use crate::pod::Pod;
+use crate::resources::Resources;
+use crate::taints::Taint;
+use images::ImageTable;
+use order::{ZoneOrder, zone_of};
+use rows::Rows;
+
+/// A node's place in the table. It keeps it for life; afterwards the row is given to another node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Row(pub u32);
+
+/// The cluster at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    version: u64,
+    nodes: Rows<NodeRow>,
+    rows_by_name: Arc<FxHashMap<Arc<str>, Row>>,
+    order: Arc<Vec<Row>>,
+    labels: Arc<LabelTable>,
+    images: Arc<ImageTable>,
+    nominated: Arc<BTreeMap<Arc<str>, Vec<Arc<Pod>>>>,
+    objects: Objects,
+}
+
+/// A row: a node and what its pods take of it. Both are empty in rows that wait for a new node.
+#[derive(Clone, Debug, Default)]
+struct NodeRow {
+    node: Node,
+    usage: Usage,
+}
+
+/// A node as a plugin sees it: its facts, and the pods on it.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeRef<'a> {
+    row: Row,
+    node: &'a Node,
+    usage: &'a Usage,
+    labels: &'a LabelTable,
+    images: &'a ImageTable,
+}
+
+/// The cluster as it is now; the only place where it changes.
+#[derive(Debug, Default)]
+pub struct Cluster {
+    state: Snapshot,
+    interner: Interner,
+    zones: ZoneOrder,
+    order_is_stale: bool,
+    free_rows: Vec<Row>,
+    /// The node of every bound pod, by UID.
+    bound: FxHashMap<Arc<str>, Arc<str>>,
+    /// Pods bound to nodes that are not there (yet): they count nowhere until the node appears.
+    homeless: FxHashMap<Arc<str>, Vec<Arc<Pod>>>,
+    /// The node that each nominated pod waits for, by UID.
+    nominations: FxHashMap<Arc<str>, Arc<str>>,
+}
+
+/// Why a pod cannot be put into the cluster.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClusterError {
+    /// Pods are known by their UID.
+    #[error("pod {pod} has no metadata.uid")]
+    NoUid {
+        /// The pod.
+        pod: String,
+    },
+    /// Only bound pods take room.
+    #[error("pod {pod} has no spec.nodeName")]
+    NotBound {
+        /// The pod.
+        pod: String,
+    },
+    /// Two pods with one UID are one pod.
+    #[error("pod {pod} is in the cluster already: another pod has its metadata.uid {uid:?}")]
+    DuplicateUid {
+        /// The pod that came second.
+        pod: String,
+        /// The UID.
+        uid: Arc<str>,
+    },
+}
+
+// === impl Snapshot ===
+
+impl Snapshot {
+    /// A number that changes whenever anything in the cluster does.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// How many nodes there are.
+    pub fn node_count(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The rows of all nodes, in the order in which nodes are examined.
+    pub fn rows(&self) -> &[Row] {
+        &self.order
+    }
+
+    /// All nodes, in the order in which they are examined.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeRef<'_>> {
+        self.order.iter().map(|row| self.node(*row))
+    }
+
+    /// The node in a row.
+    pub fn node(&self, row: Row) -> NodeRef<'_> {
+        let NodeRow { node, usage } = self.nodes.get(row.0 as usize);
+        NodeRef { row, node, usage, labels: &self.labels, images: &self.images }
+    }
+
+    /// The node in a row, with other pods on it: how a cycle tries out what does not hold yet.
+    pub fn node_with<'a>(&'a self, row: Row, usage: &'a Usage) -> NodeRef<'a> {
+        NodeRef { usage, ..self.node(row) }
+    }
+
+    /// The row of the node with that name.
+    pub fn row_of(&self, node_name: &str) -> Option<Row> {
+        self.rows_by_name.get(node_name).copied()
+    }
+
+    /// The node labels as numbers.
+    pub fn labels(&self) -> &LabelTable {
+        &self.labels
+    }
+
+    /// The pods for which preemption is making room on that node.
+    pub fn nominated_to(&self, node_name: &str) -> &[Arc<Pod>] {
+        if self.nominated.is_empty() { &[] } else { self.nominated.get(node_name).map_or(&[], Vec::as_slice) }
+    }
+
+    /// Objects of all other kinds.
+    pub fn objects(&self) -> &Objects {
+        &self.objects
+    }
+}
+
+// === impl NodeRef ===
+
+impl<'a> NodeRef<'a> {
+    /// Its row in the table.
+    pub fn row(&self) -> Row {
+        self.row
+    }
+
+    /// `metadata.name`
+    pub fn name(&self) -> &'a Arc<str> {
+        &self.node.name
+    }
+
+    /// `spec.taints`
+    pub fn taints(&self) -> &'a [Taint] {
+        &self.node.taints
+    }
+
+    /// `spec.unschedulable`
+    pub fn is_unschedulable(&self) -> bool {
+        self.node.unschedulable
+    }
+
+    /// `status.allocatable`, without the number of pods.
+    pub fn allocatable(&self) -> &'a Resources {
+        &self.node.allocatable
+    }
+
+    /// How many pods the node takes.
+    pub fn allowed_pods(&self) -> i64 {
+        self.node.allowed_pods
+    }
+
+    /// `status.declaredFeatures`
+    pub fn declared_features(&self) -> &'a [Box<str>] {
+        &self.node.declared_features
+    }
+
+    /// `metadata.annotations`
+    pub fn annotations(&self) -> &'a Labels {
+        &self.node.annotations
+    }
+
+    /// All of the node's facts.
+    pub fn facts(&self) -> &'a Node {
+        self.node
+    }
+
+    /// The pods on the node and what they take of it.
+    pub fn usage(&self) -> &'a Usage {
+        self.usage
+    }
+
+    /// The pods on the node, in no meaningful order.
+    pub fn pods(&self) -> &'a [Arc<Pod>] {
+        self.usage.pods()
+    }
+
+    /// The node's labels as numbers, in key order.
+    pub fn label_pairs(&self) -> &'a [LabelPair] {
+        &self.node.labels
+    }
+
+    /// The node's labels.
+    pub fn labels(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let table = self.labels;
+        self.node.labels.iter().map(|pair| (table.key_name(pair.key), table.value(*pair)))
+    }
+
+    /// The node's domain under a topology key.
+    pub fn domain(&self, key: KeyId) -> Option<LabelPair> {
+        let index = self.node.labels.binary_search_by_key(&key, |pair| pair.key).ok()?;
+        Some(self.node.labels[index])
+    }
+
+    /// The node's domain under a topology key, by the key's name.
+    pub fn domain_named(&self, key: &str) -> Option<LabelPair> {
+        self.domain(self.labels.key(key)?)
+    }
+
+    /// The image of that name, if the node has it.
+    pub fn image(&self, name: &str) -> Option<ImageState> {
+        let id = self.images.id(name)?;
+        self.node.images.binary_search(&id).ok()?;
+        Some(self.images.state(id))
+    }
+}
+
+impl LabelLookup for NodeRef<'_> {
+    fn label(&self, key: &str) -> Option<&str> {
+        self.domain_named(key).map(|pair| self.labels.value(pair))
+    }
+}
+
+impl SelectableNode for NodeRef<'_> {
+    fn name(&self) -> &str {
+        &self.node.name
+    }
+}
+
+// === impl Cluster ===
+
+impl Cluster {
+    /// The cluster as it is now, brought up to date.
+    pub fn snapshot(&mut self) -> &Snapshot {
+        if std::mem::take(&mut self.order_is_stale) {
+            self.state.order = Arc::new(self.zones.rows());
+        }
+        &self.state
+    }
+
+    /// Where values that pods share are kept.
+    pub fn interner(&mut self) -> &mut Interner {
+        &mut self.interner
+    }
+
+    /// Adds a node, or changes the one of that name.
+    pub fn put_node(&mut self, words: &NodeWords) -> Row {
+        self.state.version += 1;
+        let name = self.interner.name(words.name());
+        match self.state.row_of(&name) {
+            Some(row) => {
+                let old_zone = zone_of(&self.state.node(row));
+                let images = self.state.nodes.get(row.0 as usize).node.images.clone();
+                Arc::make_mut(&mut self.state.images).remove_node(&images);
+                let node = self.node_facts(name, words);
+                self.state.nodes.get_mut(row.0 as usize).node = node;
+                let zone = zone_of(&self.state.node(row));
+                if zone != old_zone {
+                    // As upstream, the order itself stays as it is until a node comes or goes.
+                    self.zones.remove(&old_zone, row);
+                    self.zones.add(&zone, row);
+                }
+                row
+            }
+            None => {
+                let mut row = NodeRow { node: self.node_facts(name.clone(), words), usage: Usage::default() };
+                for pod in self.homeless.remove(&name).unwrap_or_default() {
+                    row.usage.add(pod);
+                }
+                let place = self.place(row);
+                Arc::make_mut(&mut self.state.rows_by_name).insert(name, place);
+                let zone = zone_of(&self.state.node(place));
+                self.zones.add(&zone, place);
+                self.order_is_stale = true;
+                place
+            }
+        }
+    }
+
+    /// Removes a node; false if there is none of that name. Its pods wait for one to come back.
+    pub fn remove_node(&mut self, name: &str) -> bool {
+        let Some(row) = self.state.row_of(name) else { return false };
+        self.state.version += 1;
+        self.zones.remove(&zone_of(&self.state.node(row)), row);
+        self.order_is_stale = true;
+        let NodeRow { node, usage } = std::mem::take(self.state.nodes.get_mut(row.0 as usize));
+        Arc::make_mut(&mut self.state.images).remove_node(&node.images);
+        Arc::make_mut(&mut self.state.rows_by_name).remove(name);
+        if !usage.pods().is_empty() {
+            self.homeless.insert(node.name, usage.pods().to_vec());
+        }
+        self.free_rows.push(row);
+        true
+    }
+
+    /// Adds a bound pod.
+    pub fn add_pod(&mut self, pod: Arc<Pod>) -> Result<(), ClusterError> {
+        if pod.uid.is_empty() {
+            return Err(ClusterError::NoUid { pod: pod.key() });
+        }
+        let Some(node_name) = pod.node_name.clone() else {
+            return Err(ClusterError::NotBound { pod: pod.key() });
+        };
+        if self.bound.contains_key(&pod.uid) {
+            return Err(ClusterError::DuplicateUid { pod: pod.key(), uid: pod.uid.clone() });
+        }
+        self.state.version += 1;
+        self.clear_nomination(&pod.uid);
+        self.bound.insert(pod.uid.clone(), node_name.clone());
+        match self.state.row_of(&node_name) {
+            Some(row) => self.state.nodes.get_mut(row.0 as usize).usage.add(pod),
+            None => self.homeless.entry(node_name).or_default().push(pod),
+        }
+        Ok(())
+    }
+
+    /// Removes a bound pod; none if there is none with that UID.
+    pub fn remove_pod(&mut self, uid: &str) -> Option<Arc<Pod>> {
+        let node_name = self.bound.remove(uid)?;
+        self.state.version += 1;
+        match self.state.row_of(&node_name) {
+            Some(row) => self.state.nodes.get_mut(row.0 as usize).usage.remove(uid),
+            None => {
+                let pods = self.homeless.get_mut(&node_name)?;
+                let index = pods.iter().position(|pod| *pod.uid == *uid)?;
+                let pod = pods.swap_remove(index);
+                if pods.is_empty() {
+                    self.homeless.remove(&node_name);
+                }
+                Some(pod)
+            }
+        }
+    }
+
+    /// Replaces a bound pod by a later state of itself.
+    pub fn update_pod(&mut self, pod: Arc<Pod>) -> Result<(), ClusterError> {
+        self.remove_pod(&pod.uid);
+        self.add_pod(pod)
+    }
+
+    /// Notes that preemption is making room for a pending pod on a node.
+    pub fn nominate(&mut self, pod: Arc<Pod>, node_name: &str) {
+        self.clear_nomination(&pod.uid);
+        self.state.version += 1;
+        let node_name = self.interner.name(node_name);
+        self.nominations.insert(pod.uid.clone(), node_name.clone());
+        Arc::make_mut(&mut self.state.nominated).entry(node_name).or_default().push(pod);
+    }
+
+    /// Forgets a nomination; false if the pod had none.
+    pub fn clear_nomination(&mut self, uid: &str) -> bool {
+        let Some(node_name) = self.nominations.remove(uid) else { return false };
+        self.state.version += 1;
+        let nominated = Arc::make_mut(&mut self.state.nominated);
+        if let Some(pods) = nominated.get_mut(&node_name) {
+            pods.retain(|pod| *pod.uid != *uid);
+            if pods.is_empty() {
+                nominated.remove(&node_name);
+            }
+        }
+        true
+    }
+
+    /// Adds an object of another kind, or replaces the one of that name.
+    pub fn put_object(&mut self, object: Object) {
+        self.state.version += 1;
+        self.state.objects.put(object);
+    }
+
+    /// Removes an object of another kind; false if there is none of that name.
+    pub fn remove_object(&mut self, kind: KindId, key: &ObjectKey) -> bool {
+        let removed = self.state.objects.remove(kind, key);
+        self.state.version += u64::from(removed);
+        removed
+    }
+
+    fn place(&mut self, row: NodeRow) -> Row {
+        if let Some(place) = self.free_rows.pop() {
+            *self.state.nodes.get_mut(place.0 as usize) = row;
+            return place;
+        }
+        let place = Row(u32::try_from(self.state.nodes.len()).expect("a cluster has fewer than 2^32 nodes"));
+        self.state.nodes.push(row);
+        place
+    }
+
+    fn node_facts(&mut self, name: Arc<str>, words: &NodeWords) -> Node {
+        let labels = Arc::make_mut(&mut self.state.labels);
+        let mut pairs: Box<[LabelPair]> =
+            words.metadata.labels.iter().map(|(key, value)| labels.intern(key, value)).collect();
+        pairs.sort_unstable();
+        Node {
+            name,
+            labels: pairs,
+            annotations: self.interner.labels.intern(words.metadata.annotations.clone()),
+            taints: words.spec.taints.clone(),
+            unschedulable: words.spec.unschedulable,
+            allocatable: Resources::from_list(&words.status.allocatable),
+            allowed_pods: words.status.allocatable.amount(crate::names::resource::PODS),
+            images: Arc::make_mut(&mut self.state.images).add_node(&words.status.images),
+            declared_features: words.status.declared_features.clone(),
+            raw: words.raw.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! A vector whose clones share what has not changed since.
+
+use std::sync::Arc;
+
+/// Rows in a chunk: a write to a shared chunk copies this many.
+const CHUNK: usize = 64;
+
+/// A growing list of rows, kept in chunks. A clone copies one pointer a chunk; a write copies a chunk only while
+/// a clone still shares it.
+#[derive(Clone, Debug)]
+pub(super) struct Rows<T> {
+    chunks: Vec<Arc<Vec<T>>>,
+    len: usize,
+}
+
+impl<T: Clone> Rows<T> {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn get(&self, index: usize) -> &T {
+        &self.chunks[index / CHUNK][index % CHUNK]
+    }
+
+    pub(super) fn get_mut(&mut self, index: usize) -> &mut T {
+        &mut Arc::make_mut(&mut self.chunks[index / CHUNK])[index % CHUNK]
+    }
+
+    pub(super) fn push(&mut self, row: T) {
+        if self.len.is_multiple_of(CHUNK) {
+            self.chunks.push(Arc::new(Vec::with_capacity(CHUNK)));
+        }
+        let last = self.chunks.last_mut().expect("a chunk was just made if there was none with room");
+        Arc::make_mut(last).push(row);
+        self.len += 1;
+    }
+}
+
+impl<T> Default for Rows<T> {
+    fn default() -> Self {
+        Rows { chunks: Vec::new(), len: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clone_does_not_see_later_writes_and_shares_the_rest() {
+        let mut rows = Rows::default();
+        for value in 0..200 {
+            rows.push(value);
+        }
+        let before = rows.clone();
+        *rows.get_mut(70) = 1000;
+        rows.push(200);
+        assert_eq!((*before.get(70), before.len()), (70, 200));
+        assert_eq!((*rows.get(70), *rows.get(200), rows.len()), (1000, 200, 201));
+        assert!(Arc::ptr_eq(&before.chunks[0], &rows.chunks[0]), "an untouched chunk is shared");
+        assert!(!Arc::ptr_eq(&before.chunks[1], &rows.chunks[1]));
+    }
+}

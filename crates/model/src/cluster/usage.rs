@@ -1,0 +1,92 @@
+//! What the pods on a node take of it.
+
+use std::sync::Arc;
+
+use crate::pod::Pod;
+use crate::resources::Resources;
+
+/// The pods on a node and what they take together.
+#[derive(Clone, Debug, Default)]
+pub struct Usage {
+    pods: Vec<Arc<Pod>>,
+    requested: Resources,
+    non_zero_milli_cpu: i64,
+    non_zero_memory: i64,
+    pods_with_affinity: u32,
+    pods_with_required_anti_affinity: u32,
+    pods_with_host_ports: u32,
+}
+
+impl Usage {
+    /// The pods, in no meaningful order.
+    pub fn pods(&self) -> &[Arc<Pod>] {
+        &self.pods
+    }
+
+    /// The sum of their requests.
+    pub fn requested(&self) -> &Resources {
+        &self.requested
+    }
+
+    /// The sum of their cpu requests in thousandths, with the default for containers that do not say.
+    pub fn non_zero_milli_cpu(&self) -> i64 {
+        self.non_zero_milli_cpu
+    }
+
+    /// The sum of their memory requests in bytes, with the default for containers that do not say.
+    pub fn non_zero_memory(&self) -> i64 {
+        self.non_zero_memory
+    }
+
+    /// The pods that say anything about affinity to other pods.
+    pub fn pods_with_affinity(&self) -> impl Iterator<Item = &Arc<Pod>> {
+        let any = self.pods_with_affinity > 0;
+        self.pods.iter().filter(move |pod| any && pod.spec.pod_affinity.is_declared)
+    }
+
+    /// The pods that must not have certain others near them.
+    pub fn pods_with_required_anti_affinity(&self) -> impl Iterator<Item = &Arc<Pod>> {
+        let any = self.pods_with_required_anti_affinity > 0;
+        self.pods.iter().filter(move |pod| any && pod.spec.pod_affinity.declares_required_anti_affinity)
+    }
+
+    /// The pods that take ports of the host.
+    pub fn pods_with_host_ports(&self) -> impl Iterator<Item = &Arc<Pod>> {
+        let any = self.pods_with_host_ports > 0;
+        self.pods.iter().filter(move |pod| any && pod.spec.host_ports().next().is_some())
+    }
+
+    /// Puts a pod on the node.
+    pub fn add(&mut self, pod: Arc<Pod>) {
+        let requests = pod.requests();
+        self.requested.add(&requests.resources);
+        self.non_zero_milli_cpu = self.non_zero_milli_cpu.wrapping_add(requests.non_zero_milli_cpu);
+        self.non_zero_memory = self.non_zero_memory.wrapping_add(requests.non_zero_memory);
+        self.count(&pod, u32::wrapping_add);
+        self.pods.push(pod);
+    }
+
+    /// Takes the pod with this UID off the node.
+    pub fn remove(&mut self, uid: &str) -> Option<Arc<Pod>> {
+        let index = self.pods.iter().position(|pod| *pod.uid == *uid)?;
+        let pod = self.pods.swap_remove(index);
+        let requests = pod.requests();
+        self.requested.subtract(&requests.resources);
+        self.non_zero_milli_cpu = self.non_zero_milli_cpu.wrapping_sub(requests.non_zero_milli_cpu);
+        self.non_zero_memory = self.non_zero_memory.wrapping_sub(requests.non_zero_memory);
+        self.count(&pod, u32::wrapping_sub);
+        Some(pod)
+    }
+
+    fn count(&mut self, pod: &Pod, operation: fn(u32, u32) -> u32) {
+        let affinity = &pod.spec.pod_affinity;
+        let counters = [
+            (&mut self.pods_with_affinity, affinity.is_declared),
+            (&mut self.pods_with_required_anti_affinity, affinity.declares_required_anti_affinity),
+            (&mut self.pods_with_host_ports, pod.spec.host_ports().next().is_some()),
+        ];
+        for (counter, counts) in counters {
+            *counter = operation(*counter, u32::from(counts));
+        }
+    }
+}

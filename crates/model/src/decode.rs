@@ -1,0 +1,158 @@
+//! From the text of an object to something the cluster takes.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::node::NodeWords;
+use crate::object::{MetadataWords, Object, ReadableKind};
+use crate::pod::PodWords;
+use crate::raw::RawObject;
+use crate::wire::null_default;
+
+/// Reads objects of the kinds that somebody reads.
+#[derive(Clone, Debug, Default)]
+pub struct Decoder {
+    kinds: Vec<ReadableKind>,
+    keep_raw: bool,
+}
+
+/// What an object turned out to be.
+#[derive(Debug)]
+pub enum Decoded {
+    /// A pod.
+    Pod(Box<PodWords>),
+    /// A node.
+    Node(Box<NodeWords>),
+    /// An object of a kind that somebody reads.
+    Object(Object),
+    /// An object of a kind that Kubernetes has but nobody reads.
+    Unread,
+}
+
+/// Why an object cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The text is not JSON, or not an object.
+    #[error("not a Kubernetes object: {reason}")]
+    Malformed {
+        /// What the parser says.
+        reason: String,
+    },
+    /// Neither Kubernetes nor an enabled plugin knows the kind.
+    #[error(
+        "{object}: kind {kind:?} of apiVersion {api_version:?} is unknown; remove the object, correct its kind, or \
+         enable a plugin that reads it"
+    )]
+    UnknownKind {
+        /// The object's name.
+        object: String,
+        /// Its kind.
+        kind: String,
+        /// Its group and version.
+        api_version: String,
+    },
+    /// A field does not hold what it should.
+    #[error("{object}: {path}: {reason}")]
+    Field {
+        /// The object's kind and name.
+        object: String,
+        /// Where in the object.
+        path: String,
+        /// What is wrong there.
+        reason: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Header {
+    #[serde(default, deserialize_with = "null_default")]
+    api_version: String,
+    #[serde(default, deserialize_with = "null_default")]
+    kind: String,
+}
+
+impl Decoder {
+    /// Reads pods, nodes and these kinds. With `keep_raw` every pod and node keeps its own text.
+    pub fn new(kinds: impl IntoIterator<Item = ReadableKind>, keep_raw: bool) -> Self {
+        Decoder { kinds: kinds.into_iter().collect(), keep_raw }
+    }
+
+    /// Reads one object.
+    pub fn decode(&self, json: &str) -> Result<Decoded, DecodeError> {
+        let header: Header = serde_json::from_str(json)
+            .map_err(|error| DecodeError::Malformed { reason: error.to_string() })?;
+        match (header.api_version.as_str(), header.kind.as_str()) {
+            ("v1", "Pod") => Ok(Decoded::Pod(Box::new(PodWords { raw: self.raw(json), ..read(json, "Pod")? }))),
+            ("v1", "Node") => Ok(Decoded::Node(Box::new(NodeWords { raw: self.raw(json), ..read(json, "Node")? }))),
+            (api_version, kind) => {
+                let readable = (self.kinds.iter())
+                    .find(|readable| readable.id.kind == kind && readable.id.api_version() == api_version);
+                match readable {
+                    Some(readable) => {
+                        readable.read(json).map(Decoded::Object).map_err(|error| DecodeError::Field {
+                            object: describe(json, kind),
+                            path: format!("line {} column {}", error.line(), error.column()),
+                            reason: error.to_string(),
+                        })
+                    }
+                    None if is_built_in(api_version, kind) => Ok(Decoded::Unread),
+                    None => Err(DecodeError::UnknownKind {
+                        object: describe(json, "object"),
+                        kind: header.kind,
+                        api_version: header.api_version,
+                    }),
+                }
+            }
+        }
+    }
+
+    fn raw(&self, json: &str) -> Option<Arc<RawObject>> {
+        self.keep_raw.then(|| Arc::new(RawObject::new(json)))
+    }
+}
+
+fn read<T: DeserializeOwned>(json: &str, kind: &str) -> Result<T, DecodeError> {
+    serde_json::from_str(json).or_else(|_| {
+        // Only now, when something is wrong, is it worth the time to find out where.
+        let mut deserializer = serde_json::Deserializer::from_str(json);
+        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| DecodeError::Field {
+            object: describe(json, kind),
+            path: error.path().to_string(),
+            reason: error.inner().to_string(),
+        })
+    })
+}
+
+/// The object's kind and name, as far as they can be read.
+fn describe(json: &str, kind: &str) -> String {
+    #[derive(Deserialize)]
+    struct Named {
+        metadata: MetadataWords,
+    }
+    match serde_json::from_str::<Named>(json) {
+        Ok(Named { metadata }) if metadata.namespace.is_empty() => format!("{kind} {}", metadata.name),
+        Ok(Named { metadata }) => format!("{kind} {}/{}", metadata.namespace, metadata.name),
+        Err(_) => format!("{kind} without a readable name"),
+    }
+}
+
+/// Whether Kubernetes itself has the kind. Groups of its own end in `.k8s.io`; the older ones are listed.
+fn is_built_in(api_version: &str, kind: &str) -> bool {
+    const CORE: &[&str] = &[
+        "Binding", "ComponentStatus", "ConfigMap", "Endpoints", "Event", "LimitRange", "List", "Namespace",
+        "PersistentVolume", "PersistentVolumeClaim", "PodTemplate", "ReplicationController", "ResourceQuota",
+        "Secret", "Service", "ServiceAccount",
+    ];
+    const APPS: &[&str] = &["ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"];
+    match api_version.split_once('/') {
+        None => api_version == "v1" && CORE.contains(&kind),
+        Some(("apps", _)) => APPS.contains(&kind),
+        Some(("batch", _)) => ["Job", "CronJob"].contains(&kind),
+        Some(("autoscaling", _)) => ["HorizontalPodAutoscaler", "Scale"].contains(&kind),
+        Some(("policy", _)) => ["Eviction", "PodDisruptionBudget"].contains(&kind),
+        Some((group, _)) => group.ends_with(".k8s.io") && !group.ends_with(".x-k8s.io") && !kind.is_empty(),
+    }
+}

@@ -1,0 +1,103 @@
+//! The built-in kinds that plugins read, each with the fields they read.
+
+use serde::Deserialize;
+
+use crate::labels::{LabelSelectorWords, Labels};
+use crate::object::{Kind, KindId, MetadataWords};
+use crate::wire::null_default;
+
+/// A namespace: its labels decide which affinity terms reach it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Namespace {
+    /// `metadata`
+    #[serde(deserialize_with = "null_default")]
+    pub metadata: MetadataWords,
+}
+
+/// A service, by the pods it selects.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Service {
+    /// `spec`
+    #[serde(deserialize_with = "null_default")]
+    pub spec: LabelSetSpec,
+}
+
+/// A replication controller, by the pods it selects.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ReplicationController {
+    /// `spec`
+    #[serde(deserialize_with = "null_default")]
+    pub spec: LabelSetSpec,
+}
+
+/// A replica set, by the pods it selects.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ReplicaSet {
+    /// `spec`
+    #[serde(deserialize_with = "null_default")]
+    pub spec: SelectorSpec,
+}
+
+/// A stateful set, by the pods it selects.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct StatefulSet {
+    /// `spec`
+    #[serde(deserialize_with = "null_default")]
+    pub spec: SelectorSpec,
+}
+
+/// A device class, by the extended resource it stands for.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct DeviceClass {
+    /// `spec`
+    #[serde(deserialize_with = "null_default")]
+    pub spec: DeviceClassSpec,
+}
+
+/// A selector written as a plain set of labels.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct LabelSetSpec {
+    /// The labels; none at all select nothing.
+    pub selector: Option<Labels>,
+}
+
+/// A selector written in full.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct SelectorSpec {
+    /// The selector.
+    pub selector: Option<LabelSelectorWords>,
+}
+
+/// See [`DeviceClass`].
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct DeviceClassSpec {
+    /// The extended resource that pods may ask for instead of making a claim.
+    pub extended_resource_name: Option<Box<str>>,
+}
+
+macro_rules! kinds {
+    ($($kind:ident in $group:literal $version:literal as $plural:literal),* $(,)?) => {$(
+        impl Kind for $kind {
+            const ID: KindId =
+                KindId { group: $group, version: $version, kind: stringify!($kind), plural: $plural };
+        }
+    )*};
+}
+
+kinds! {
+    Namespace in "" "v1" as "namespaces",
+    Service in "" "v1" as "services",
+    ReplicationController in "" "v1" as "replicationcontrollers",
+    ReplicaSet in "apps" "v1" as "replicasets",
+    StatefulSet in "apps" "v1" as "statefulsets",
+    DeviceClass in "resource.k8s.io" "v1" as "deviceclasses",
+}

@@ -1,0 +1,88 @@
+//! Nodes: what the scheduler reads of them.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::cluster::{ImageId, LabelPair};
+use crate::intern::Interned;
+use crate::labels::Labels;
+use crate::object::MetadataWords;
+use crate::raw::RawObject;
+use crate::resources::{ResourceList, Resources};
+use crate::taints::Taint;
+use crate::wire::null_default;
+
+/// A node's facts, as they stand in the node table: label keys, label values and images are numbers there.
+#[derive(Clone, Debug, Default)]
+pub struct Node {
+    /// `metadata.name`
+    pub name: Arc<str>,
+    pub(crate) labels: Box<[LabelPair]>,
+    /// `metadata.annotations`
+    pub annotations: Interned<Labels>,
+    /// `spec.taints`
+    pub taints: Box<[Taint]>,
+    /// `spec.unschedulable`
+    pub unschedulable: bool,
+    /// `status.allocatable`, without the number of pods.
+    pub allocatable: Resources,
+    /// `status.allocatable.pods`
+    pub allowed_pods: i64,
+    pub(crate) images: Box<[ImageId]>,
+    /// `status.declaredFeatures`
+    pub declared_features: Box<[Box<str>]>,
+    /// The object as it came, if somebody asked for it to be kept.
+    pub raw: Option<Arc<RawObject>>,
+}
+
+/// A node as it is written; [`crate::Cluster::put_node`] takes it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct NodeWords {
+    #[serde(deserialize_with = "null_default")]
+    pub(crate) metadata: MetadataWords,
+    #[serde(deserialize_with = "null_default")]
+    pub(crate) spec: NodeSpecWords,
+    #[serde(deserialize_with = "null_default")]
+    pub(crate) status: NodeStatusWords,
+    /// The object as it came, if it is to be kept.
+    #[serde(skip)]
+    pub raw: Option<Arc<RawObject>>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct NodeSpecWords {
+    #[serde(deserialize_with = "null_default")]
+    pub(crate) taints: Box<[Taint]>,
+    #[serde(deserialize_with = "null_default")]
+    pub(crate) unschedulable: bool,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct NodeStatusWords {
+    #[serde(deserialize_with = "null_default")]
+    pub(crate) allocatable: ResourceList,
+    #[serde(deserialize_with = "null_default")]
+    pub(crate) images: Vec<ImageWords>,
+    #[serde(deserialize_with = "null_default")]
+    pub(crate) declared_features: Box<[Box<str>]>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct ImageWords {
+    #[serde(deserialize_with = "null_default")]
+    pub(crate) names: Vec<Box<str>>,
+    #[serde(deserialize_with = "null_default")]
+    pub(crate) size_bytes: i64,
+}
+
+impl NodeWords {
+    /// `metadata.name`
+    pub fn name(&self) -> &str {
+        &self.metadata.name
+    }
+}

@@ -1,0 +1,214 @@
+//! Objects other than pods and nodes: whatever kinds the enabled plugins say they read.
+//!
+//! A kind is a struct with the few fields somebody reads, and its name in the API ([`Kind`]). Built-in kinds and
+//! custom resources are the same thing here.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::labels::Labels;
+use crate::time::Timestamp;
+use crate::wire::null_default;
+
+/// A kind of object, as far as somebody reads it.
+pub trait Kind: DeserializeOwned + Send + Sync + 'static {
+    /// Where the kind lives in the API.
+    const ID: KindId;
+}
+
+/// The name of a kind in the API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KindId {
+    /// The API group, empty for the core group.
+    pub group: &'static str,
+    /// The version that is read.
+    pub version: &'static str,
+    /// The kind.
+    pub kind: &'static str,
+    /// The resource's name in URLs.
+    pub plural: &'static str,
+}
+
+/// Where an object is found among those of its kind. Cluster-wide objects have an empty namespace.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectKey {
+    /// `metadata.namespace`
+    pub namespace: Box<str>,
+    /// `metadata.name`
+    pub name: Box<str>,
+}
+
+/// An object of some kind, read.
+#[derive(Clone)]
+pub struct Object {
+    /// Its kind.
+    pub kind: KindId,
+    /// Its name.
+    pub key: ObjectKey,
+    value: Arc<dyn Any + Send + Sync>,
+}
+
+/// All objects other than pods and nodes; a clone shares everything with its original.
+#[derive(Clone, Debug, Default)]
+pub struct Objects {
+    kinds: BTreeMap<KindId, KindStore>,
+}
+
+#[derive(Clone, Default)]
+struct KindStore {
+    version: u64,
+    objects: Arc<BTreeMap<ObjectKey, Arc<dyn Any + Send + Sync>>>,
+}
+
+/// How objects of one kind are read; [`ReadableKind::of`] makes one for any [`Kind`].
+#[derive(Clone, Copy, Debug)]
+pub struct ReadableKind {
+    /// The kind.
+    pub id: KindId,
+    read: fn(&str) -> serde_json::Result<Object>,
+}
+
+impl KindId {
+    /// `group/version`, or the version alone in the core group.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
+    }
+}
+
+impl ReadableKind {
+    /// How objects of kind `T` are read.
+    pub const fn of<T: Kind>() -> Self {
+        ReadableKind { id: T::ID, read: read_object::<T> }
+    }
+
+    /// Reads an object of this kind.
+    pub fn read(&self, json: &str) -> serde_json::Result<Object> {
+        (self.read)(json)
+    }
+}
+
+fn read_object<T: Kind>(json: &str) -> serde_json::Result<Object> {
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(default, deserialize_with = "null_default")]
+        metadata: MetadataWords,
+    }
+    let Named { metadata } = serde_json::from_str(json)?;
+    let key = ObjectKey { namespace: metadata.namespace.into(), name: metadata.name.into() };
+    Ok(Object { kind: T::ID, key, value: Arc::new(serde_json::from_str::<T>(json)?) })
+}
+
+impl Object {
+    /// An object made by hand, as tests and simulators do.
+    pub fn new<T: Kind>(namespace: &str, name: &str, value: T) -> Self {
+        let key = ObjectKey { namespace: namespace.into(), name: name.into() };
+        Object { kind: T::ID, key, value: Arc::new(value) }
+    }
+
+    /// The object as a `T`, if it is one.
+    pub fn get<T: Kind>(&self) -> Option<&T> {
+        self.value.downcast_ref()
+    }
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}/{}", self.kind.kind, self.key.namespace, self.key.name)
+    }
+}
+
+impl Objects {
+    /// Adds an object, or replaces the one of that name.
+    pub fn put(&mut self, object: Object) {
+        let store = self.kinds.entry(object.kind).or_default();
+        store.version += 1;
+        Arc::make_mut(&mut store.objects).insert(object.key, object.value);
+    }
+
+    /// Removes an object; false if there was none of that name.
+    pub fn remove(&mut self, kind: KindId, key: &ObjectKey) -> bool {
+        let Some(store) = self.kinds.get_mut(&kind) else { return false };
+        let removed = Arc::make_mut(&mut store.objects).remove(key).is_some();
+        store.version += u64::from(removed);
+        removed
+    }
+
+    /// The object of that name.
+    pub fn get<T: Kind>(&self, namespace: &str, name: &str) -> Option<&T> {
+        let key = ObjectKey { namespace: namespace.into(), name: name.into() };
+        self.kinds.get(&T::ID)?.objects.get(&key)?.downcast_ref()
+    }
+
+    /// All objects of a kind with their names, in name order.
+    pub fn all<T: Kind>(&self) -> impl Iterator<Item = (&ObjectKey, &T)> {
+        let objects = self.kinds.get(&T::ID).into_iter().flat_map(|store| store.objects.iter());
+        objects.filter_map(|(key, value)| Some((key, value.downcast_ref()?)))
+    }
+
+    /// The objects of a kind in one namespace, in name order.
+    pub fn in_namespace<T: Kind>(&self, namespace: &str) -> impl Iterator<Item = (&str, &T)> {
+        let first = ObjectKey { namespace: namespace.into(), name: Box::default() };
+        let objects = self.kinds.get(&T::ID).into_iter().flat_map(move |store| store.objects.range(first.clone()..));
+        let objects = objects.take_while(move |(key, _)| *key.namespace == *namespace);
+        objects.filter_map(|(key, value)| Some((&*key.name, value.downcast_ref()?)))
+    }
+
+    /// A number that changes whenever an object of the kind does.
+    pub fn version(&self, kind: KindId) -> u64 {
+        self.kinds.get(&kind).map_or(0, |store| store.version)
+    }
+}
+
+impl fmt::Debug for KindStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} objects at version {}", self.objects.len(), self.version)
+    }
+}
+
+/// `metadata` as it is written, as far as anybody reads it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct MetadataWords {
+    /// The object's name.
+    #[serde(deserialize_with = "null_default")]
+    pub name: String,
+    /// Its namespace.
+    #[serde(deserialize_with = "null_default")]
+    pub namespace: String,
+    /// What tells it from an earlier object of the same name.
+    #[serde(deserialize_with = "null_default")]
+    pub uid: String,
+    /// Its labels.
+    #[serde(deserialize_with = "null_default")]
+    pub labels: Labels,
+    /// Its annotations.
+    #[serde(deserialize_with = "null_default")]
+    pub annotations: Labels,
+    /// The objects it belongs to.
+    #[serde(deserialize_with = "null_default")]
+    pub owner_references: Vec<OwnerReferenceWords>,
+    /// When it was made.
+    pub creation_timestamp: Option<Timestamp>,
+    /// Since when it is being deleted.
+    pub deletion_timestamp: Option<Timestamp>,
+}
+
+/// An owner reference as it is written.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the fields are the API's own")]
+pub struct OwnerReferenceWords {
+    #[serde(deserialize_with = "null_default")]
+    pub api_version: Box<str>,
+    #[serde(deserialize_with = "null_default")]
+    pub kind: Box<str>,
+    #[serde(deserialize_with = "null_default")]
+    pub name: Box<str>,
+    #[serde(deserialize_with = "null_default")]
+    pub controller: bool,
+}

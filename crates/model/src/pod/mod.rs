@@ -1,0 +1,104 @@
+//! Pods: what the scheduler reads of them, with equal parts shared.
+//!
+//! A cluster holds a million pods of a few thousand specs, so everything that pods of one controller have in
+//! common ([`PodSpec`], labels, annotations) is parsed once and shared; a [`Pod`] itself is small.
+
+mod affinity;
+mod requests;
+mod spec;
+mod words;
+
+use std::sync::Arc;
+
+pub use affinity::{PodAffinity, PodAffinityTerm, TermNamespaces, WeightedPodAffinityTerm};
+pub use requests::PodRequests;
+pub use spec::{
+    Container, HostPort, InclusionPolicy, NodeAffinity, PodSpec, PreemptionPolicy, SpreadConstraint, Volume,
+    VolumeSource, WhenUnsatisfiable,
+};
+pub use words::PodWords;
+
+use crate::intern::Interned;
+use crate::labels::Labels;
+use crate::raw::RawObject;
+use crate::time::Timestamp;
+
+/// A pod.
+#[derive(Clone, Debug)]
+pub struct Pod {
+    /// `metadata.name`
+    pub name: Box<str>,
+    /// `metadata.namespace`
+    pub namespace: Arc<str>,
+    /// `metadata.uid`
+    pub uid: Arc<str>,
+    /// `metadata.labels`
+    pub labels: Interned<Labels>,
+    /// `metadata.annotations`
+    pub annotations: Interned<Labels>,
+    /// Everything below `spec` that does not differ between the pods of one controller.
+    pub spec: Interned<PodSpec>,
+    /// `spec.nodeName`: set once the pod is bound.
+    pub node_name: Option<Arc<str>>,
+    /// What differs from pod to pod and is mostly absent, boxed to keep pods small.
+    pub status: Option<Box<PodStatus>>,
+    /// The controller among `metadata.ownerReferences`.
+    pub controller: Option<Interned<ControllerReference>>,
+    /// `metadata.creationTimestamp`
+    pub created_at: Option<Timestamp>,
+    /// `status.startTime`
+    pub started_at: Option<Timestamp>,
+    /// `metadata.deletionTimestamp`: set while the pod is terminating.
+    pub deleted_at: Option<Timestamp>,
+    /// The object as it came, if somebody asked for it to be kept.
+    pub raw: Option<Arc<RawObject>>,
+}
+
+/// The rare parts of a pod's status.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PodStatus {
+    /// `status.nominatedNodeName`: where preemption is making room for the pod.
+    pub nominated_node_name: Option<Arc<str>>,
+    /// What the pod takes on its node, where a resize makes that differ from its spec.
+    pub resized: Option<PodRequests>,
+    /// The scheduler evicted the pod: condition `DisruptionTarget` with reason `PreemptionByScheduler`.
+    pub preempted_by_scheduler: bool,
+}
+
+/// The owner that controls a pod.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ControllerReference {
+    /// `apiVersion`
+    pub api_version: Box<str>,
+    /// `kind`
+    pub kind: Box<str>,
+    /// `name`, in the pod's namespace
+    pub name: Box<str>,
+}
+
+impl Pod {
+    /// `spec.priority`, 0 if unset.
+    pub fn priority(&self) -> i32 {
+        self.spec.priority
+    }
+
+    /// `status.nominatedNodeName`
+    pub fn nominated_node_name(&self) -> Option<&Arc<str>> {
+        self.status.as_ref()?.nominated_node_name.as_ref()
+    }
+
+    /// Whether the pod is being deleted.
+    pub fn is_terminating(&self) -> bool {
+        self.deleted_at.is_some()
+    }
+
+    /// What the pod takes on the node it is bound to: its requests, or what a resize in progress holds.
+    pub fn requests(&self) -> &PodRequests {
+        self.status.as_ref().and_then(|status| status.resized.as_ref()).unwrap_or(&self.spec.requests)
+    }
+
+    /// `namespace/name`, as people write it.
+    pub fn key(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
+}

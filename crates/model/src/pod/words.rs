@@ -1,0 +1,302 @@
+//! A pod as the API writes it, as far as the scheduler reads it.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::{ControllerReference, Pod, PodRequests, PodSpec, PodStatus};
+use crate::labels::{LabelSelectorWords, Labels};
+use crate::node_selector::{NodeSelectorWords, PreferredTermWords};
+use crate::object::MetadataWords;
+use crate::raw::RawObject;
+use crate::resources::{ResourceList, ResourceRequirements};
+use crate::taints::Toleration;
+use crate::time::Timestamp;
+use crate::wire::null_default;
+
+/// A pod as it is written; [`crate::Interner::pod`] makes a [`super::Pod`] of it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct PodWords {
+    #[serde(deserialize_with = "null_default")]
+    pub(crate) metadata: MetadataWords,
+    #[serde(deserialize_with = "null_default")]
+    pub(crate) spec: SpecWords,
+    #[serde(deserialize_with = "null_default")]
+    pub(crate) status: StatusWords,
+    /// The object as it came, if it is to be kept.
+    #[serde(skip)]
+    pub raw: Option<Arc<RawObject>>,
+}
+
+impl PodWords {
+    /// `metadata`, for whoever has to fill in what the API server would.
+    pub fn metadata_mut(&mut self) -> &mut MetadataWords {
+        &mut self.metadata
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct SpecWords {
+    pub(super) affinity: Option<AffinityWords>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) containers: Vec<ContainerWords>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) host_network: bool,
+    pub(super) host_users: Option<bool>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) init_containers: Vec<ContainerWords>,
+    pub(crate) node_name: Option<Arc<str>>,
+    pub(super) node_selector: Option<Labels>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) overhead: ResourceList,
+    pub(super) preemption_policy: Option<String>,
+    pub(super) priority: Option<i32>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) resource_claims: Vec<NameWords>,
+    pub(super) resources: Option<ResourceRequirements>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) scheduler_name: Box<str>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) scheduling_gates: Vec<NameWords>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) tolerations: Vec<Toleration>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) topology_spread_constraints: Vec<SpreadConstraintWords>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) volumes: Vec<VolumeWords>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct NameWords {
+    #[serde(deserialize_with = "null_default")]
+    pub(super) name: Box<str>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct AffinityWords {
+    pub(super) node_affinity: Option<NodeAffinityWords>,
+    pub(super) pod_affinity: Option<PodAffinityWords>,
+    pub(super) pod_anti_affinity: Option<PodAffinityWords>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct NodeAffinityWords {
+    #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution")]
+    pub(super) required: Option<NodeSelectorWords>,
+    #[serde(rename = "preferredDuringSchedulingIgnoredDuringExecution")]
+    pub(super) preferred: Option<Vec<PreferredTermWords>>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct PodAffinityWords {
+    #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution", deserialize_with = "null_default")]
+    pub(super) required: Vec<AffinityTermWords>,
+    #[serde(rename = "preferredDuringSchedulingIgnoredDuringExecution", deserialize_with = "null_default")]
+    pub(super) preferred: Vec<WeightedAffinityTermWords>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct AffinityTermWords {
+    pub(super) label_selector: Option<LabelSelectorWords>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) namespaces: Vec<Box<str>>,
+    pub(super) namespace_selector: Option<LabelSelectorWords>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) topology_key: Box<str>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct WeightedAffinityTermWords {
+    #[serde(deserialize_with = "null_default")]
+    pub(super) weight: i32,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) pod_affinity_term: AffinityTermWords,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct SpreadConstraintWords {
+    #[serde(deserialize_with = "null_default")]
+    pub(super) max_skew: i32,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) topology_key: Box<str>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) when_unsatisfiable: String,
+    pub(super) label_selector: Option<LabelSelectorWords>,
+    pub(super) min_domains: Option<i32>,
+    pub(super) node_affinity_policy: Option<String>,
+    pub(super) node_taints_policy: Option<String>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) match_label_keys: Vec<Box<str>>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ContainerWords {
+    #[serde(deserialize_with = "null_default")]
+    pub(super) name: Box<str>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) image: String,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) resources: ResourceRequirements,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) ports: Vec<PortWords>,
+    pub(super) restart_policy: Option<String>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) restart_policy_rules: Vec<RestartRuleWords>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct RestartRuleWords {
+    #[serde(deserialize_with = "null_default")]
+    pub(super) action: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct PortWords {
+    #[serde(deserialize_with = "null_default")]
+    pub(super) host_port: i32,
+    #[serde(rename = "hostIP", deserialize_with = "null_default")]
+    pub(super) host_ip: Box<str>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) protocol: Box<str>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct VolumeWords {
+    #[serde(deserialize_with = "null_default")]
+    pub(super) name: Box<str>,
+    pub(super) persistent_volume_claim: Option<DiskWords>,
+    pub(super) ephemeral: Option<IgnoredAny>,
+    pub(super) image: Option<DiskWords>,
+    pub(super) csi: Option<DiskWords>,
+    pub(super) gce_persistent_disk: Option<DiskWords>,
+    pub(super) aws_elastic_block_store: Option<DiskWords>,
+    pub(super) azure_disk: Option<DiskWords>,
+    pub(super) cinder: Option<DiskWords>,
+    pub(super) portworx_volume: Option<DiskWords>,
+    pub(super) iscsi: Option<DiskWords>,
+    pub(super) rbd: Option<DiskWords>,
+}
+
+/// The fields that tell one volume from another; each kind of volume has a few of them.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct DiskWords {
+    #[serde(deserialize_with = "null_default")]
+    pub(super) claim_name: Box<str>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) reference: Box<str>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) driver: Box<str>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) pd_name: Box<str>,
+    #[serde(rename = "volumeID", deserialize_with = "null_default")]
+    pub(super) volume_id: Box<str>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) disk_name: Box<str>,
+    #[serde(rename = "diskURI", deserialize_with = "null_default")]
+    pub(super) disk_uri: Box<str>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) iqn: Box<str>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) monitors: Vec<Box<str>>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) pool: Box<str>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) image: Box<str>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) read_only: bool,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct StatusWords {
+    #[serde(deserialize_with = "null_default")]
+    pub(super) phase: String,
+    pub(super) nominated_node_name: Option<Arc<str>>,
+    pub(super) start_time: Option<Timestamp>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) conditions: Vec<ConditionWords>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) container_statuses: Vec<ContainerStatusWords>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) init_container_statuses: Vec<ContainerStatusWords>,
+    pub(super) resources: Option<ResourceRequirements>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) allocated_resources: ResourceList,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ConditionWords {
+    #[serde(rename = "type", deserialize_with = "null_default")]
+    pub(super) kind: String,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) status: String,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) reason: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ContainerStatusWords {
+    #[serde(deserialize_with = "null_default")]
+    pub(super) name: Box<str>,
+    pub(super) resources: Option<ResourceRequirements>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) allocated_resources: ResourceList,
+}
+
+impl crate::Interner {
+    /// Makes a pod of its words, sharing what it has in common with others.
+    pub fn pod(&mut self, words: PodWords) -> Pod {
+        let PodWords { metadata, spec, status, raw } = words;
+        let some_name = |name: Option<Arc<str>>, interner: &mut Self| {
+            name.filter(|name| !name.is_empty()).map(|name| interner.name(&name))
+        };
+        let controller = metadata.owner_references.into_iter().find(|owner| owner.controller);
+        let rare = PodStatus {
+            nominated_node_name: some_name(status.nominated_node_name.clone(), self),
+            resized: PodRequests::of_status(&spec, &status),
+            preempted_by_scheduler: status.conditions.iter().any(|condition| {
+                condition.kind == "DisruptionTarget"
+                    && condition.status == "True"
+                    && condition.reason == "PreemptionByScheduler"
+            }),
+        };
+        Pod {
+            name: metadata.name.into(),
+            namespace: self.name(&metadata.namespace),
+            uid: metadata.uid.into(),
+            labels: self.labels.intern(metadata.labels),
+            annotations: self.labels.intern(metadata.annotations),
+            spec: self.specs.intern(PodSpec::parse(&spec)),
+            node_name: some_name(spec.node_name, self),
+            status: (rare != PodStatus::default()).then(|| Box::new(rare)),
+            controller: controller.map(|owner| {
+                self.controllers.intern(ControllerReference {
+                    api_version: owner.api_version,
+                    kind: owner.kind,
+                    name: owner.name,
+                })
+            }),
+            created_at: metadata.creation_timestamp,
+            started_at: status.start_time,
+            deleted_at: metadata.deletion_timestamp,
+            raw,
+        }
+    }
+}

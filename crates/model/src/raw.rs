@@ -1,0 +1,24 @@
+//! The object as it came, for whoever needs more of it than the scheduler reads.
+
+use serde::de::DeserializeOwned;
+
+/// A Kubernetes object as JSON text, parsed when somebody asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawObject(Box<str>);
+
+impl RawObject {
+    /// Keeps the text of an object.
+    pub fn new(json: impl Into<Box<str>>) -> Self {
+        RawObject(json.into())
+    }
+
+    /// The text.
+    pub fn as_json(&self) -> &str {
+        &self.0
+    }
+
+    /// The object, as the type that the caller chooses: its own struct, one of k8s-openapi, a `Value`.
+    pub fn parse<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
+        serde_json::from_str(&self.0)
+    }
+}

@@ -1,0 +1,200 @@
+//! Amounts of resources: what a node has, what a pod asks for.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::names::resource;
+use crate::quantity::Quantity;
+use crate::wire::null_default;
+
+/// Exact quantities by resource name, sorted by name: a `ResourceList` as the API writes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ResourceList(Vec<(Arc<str>, Quantity)>);
+
+/// Requests and limits as a container (or a pod) writes them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(default)]
+pub struct ResourceRequirements {
+    /// What must be there.
+    #[serde(deserialize_with = "null_default")]
+    pub requests: ResourceList,
+    /// What must not be exceeded.
+    #[serde(deserialize_with = "null_default")]
+    pub limits: ResourceList,
+}
+
+/// Whole numbers as the scheduler counts them: cpu in thousandths of a core, everything else in its unit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Resources {
+    /// Thousandths of a core.
+    pub milli_cpu: i64,
+    /// Bytes.
+    pub memory: i64,
+    /// Bytes.
+    pub ephemeral_storage: i64,
+    scalars: Vec<(Arc<str>, i64)>,
+}
+
+impl ResourceList {
+    /// A list that names nothing.
+    pub const fn new() -> Self {
+        ResourceList(Vec::new())
+    }
+
+    /// Whether nothing is named.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All entries, in name order.
+    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Quantity)> {
+        self.0.iter().map(|(name, quantity)| (name, quantity))
+    }
+
+    /// The quantity of one resource, if it is named.
+    pub fn get(&self, name: &str) -> Option<&Quantity> {
+        self.position(name).ok().map(|index| &self.0[index].1)
+    }
+
+    /// The amount of one resource in the scheduler's unit; 0 if it is not named.
+    pub fn amount(&self, name: &str) -> i64 {
+        self.get(name).map_or(0, |quantity| amount_of(name, quantity))
+    }
+
+    /// Sets the quantity of one resource.
+    pub fn set(&mut self, name: &Arc<str>, quantity: Quantity) {
+        match self.position(name) {
+            Ok(index) => self.0[index].1 = quantity,
+            Err(index) => self.0.insert(index, (name.clone(), quantity)),
+        }
+    }
+
+    /// Adds all of `other`.
+    pub fn add(&mut self, other: &Self) {
+        for (name, quantity) in other.iter() {
+            match self.position(name) {
+                Ok(index) => self.0[index].1 += quantity,
+                Err(index) => self.0.insert(index, (name.clone(), quantity.clone())),
+            }
+        }
+    }
+
+    /// Raises each resource of `other` to at least its quantity there.
+    pub fn raise_to(&mut self, other: &Self) {
+        for (name, quantity) in other.iter() {
+            match self.position(name) {
+                Ok(index) if self.0[index].1 >= *quantity => {}
+                Ok(index) => self.0[index].1 = quantity.clone(),
+                Err(index) => self.0.insert(index, (name.clone(), quantity.clone())),
+            }
+        }
+    }
+
+    fn position(&self, name: &str) -> Result<usize, usize> {
+        self.0.binary_search_by(|(candidate, _)| (**candidate).cmp(name))
+    }
+}
+
+impl<N: Into<Arc<str>>> FromIterator<(N, Quantity)> for ResourceList {
+    fn from_iter<I: IntoIterator<Item = (N, Quantity)>>(entries: I) -> Self {
+        let mut list = ResourceList::default();
+        for (name, quantity) in entries {
+            list.set(&name.into(), quantity);
+        }
+        list
+    }
+}
+
+impl<'de> Deserialize<'de> for ResourceList {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+        impl<'de> serde::de::Visitor<'de> for Entries {
+            type Value = ResourceList;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a map of resource names to quantities")
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<ResourceList, A::Error> {
+                let mut list = ResourceList::default();
+                while let Some((name, quantity)) = map.next_entry::<Arc<str>, Quantity>()? {
+                    list.set(&name, quantity);
+                }
+                Ok(list)
+            }
+        }
+        deserializer.deserialize_map(Entries)
+    }
+}
+
+impl Resources {
+    /// The amounts of the resources that the scheduler counts; others are left out.
+    pub fn from_list(list: &ResourceList) -> Self {
+        let mut resources = Resources::default();
+        for (name, quantity) in list.iter() {
+            let amount = amount_of(name, quantity);
+            match &**name {
+                resource::CPU => resources.milli_cpu = amount,
+                resource::MEMORY => resources.memory = amount,
+                resource::EPHEMERAL_STORAGE => resources.ephemeral_storage = amount,
+                other if resource::is_scalar(other) => resources.scalars.push((name.clone(), amount)),
+                _ => {}
+            }
+        }
+        resources
+    }
+
+    /// The same, where amounts below zero count as zero.
+    pub fn from_list_non_negative(list: &ResourceList) -> Self {
+        let mut resources = Self::from_list(list);
+        resources.milli_cpu = resources.milli_cpu.max(0);
+        resources.memory = resources.memory.max(0);
+        resources.ephemeral_storage = resources.ephemeral_storage.max(0);
+        for (_, amount) in &mut resources.scalars {
+            *amount = (*amount).max(0);
+        }
+        resources
+    }
+
+    /// The resources counted by name, in name order.
+    pub fn scalars(&self) -> impl Iterator<Item = (&str, i64)> {
+        self.scalars.iter().map(|(name, amount)| (&**name, *amount))
+    }
+
+    /// The amount of a resource counted by name, if it is there.
+    pub fn scalar(&self, name: &str) -> Option<i64> {
+        let index = self.scalars.binary_search_by(|(candidate, _)| (**candidate).cmp(name)).ok()?;
+        Some(self.scalars[index].1)
+    }
+
+    /// Whether nothing is asked for: all fields zero and no resource counted by name, not even at zero.
+    pub fn is_nothing(&self) -> bool {
+        self.milli_cpu == 0 && self.memory == 0 && self.ephemeral_storage == 0 && self.scalars.is_empty()
+    }
+
+    /// Adds `other`. Amounts wrap around as they do upstream, where hostile quantities can reach the limit.
+    pub fn add(&mut self, other: &Self) {
+        self.combine(other, i64::wrapping_add);
+    }
+
+    /// Takes `other` away.
+    pub fn subtract(&mut self, other: &Self) {
+        self.combine(other, i64::wrapping_sub);
+    }
+
+    fn combine(&mut self, other: &Self, operation: fn(i64, i64) -> i64) {
+        self.milli_cpu = operation(self.milli_cpu, other.milli_cpu);
+        self.memory = operation(self.memory, other.memory);
+        self.ephemeral_storage = operation(self.ephemeral_storage, other.ephemeral_storage);
+        for (name, amount) in &other.scalars {
+            match self.scalars.binary_search_by(|(candidate, _)| candidate.cmp(name)) {
+                Ok(index) => self.scalars[index].1 = operation(self.scalars[index].1, *amount),
+                Err(index) => self.scalars.insert(index, (name.clone(), operation(0, *amount))),
+            }
+        }
+    }
+}
+
+/// A quantity in the scheduler's unit, rounded up: thousandths for cpu, whole units for the rest.
+pub fn amount_of(name: &str, quantity: &Quantity) -> i64 {
+    if name == resource::CPU { quantity.milli_value() } else { quantity.value() }
+}

@@ -1,0 +1,152 @@
+//! Taints that keep pods off a node, and the tolerations that let them on all the same.
+
+use serde::Deserialize;
+
+use crate::wire::null_default;
+
+/// The taint that stands for `spec.unschedulable`.
+pub const UNSCHEDULABLE_TAINT: &str = "node.kubernetes.io/unschedulable";
+
+/// A mark on a node that pods must tolerate.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(default)]
+pub struct Taint {
+    /// What the mark is.
+    #[serde(deserialize_with = "null_default")]
+    pub key: Box<str>,
+    /// Which of its kind.
+    #[serde(deserialize_with = "null_default")]
+    pub value: Box<str>,
+    /// What happens to pods that do not tolerate it.
+    #[serde(deserialize_with = "null_default")]
+    pub effect: Effect,
+}
+
+/// What a taint does.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// No effect is named; in a toleration this means every effect.
+    #[default]
+    Unspecified,
+    /// New pods stay away.
+    NoSchedule,
+    /// New pods rather go elsewhere.
+    PreferNoSchedule,
+    /// New pods stay away, running ones must go.
+    NoExecute,
+    /// An effect that we do not know; it only equals itself.
+    Other(Box<str>),
+}
+
+/// A pod's willingness to run on tainted nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(default)]
+pub struct Toleration {
+    /// The taint's key; empty means any.
+    #[serde(deserialize_with = "null_default")]
+    pub key: Box<str>,
+    /// How the values compare.
+    #[serde(deserialize_with = "null_default")]
+    pub operator: TolerationOperator,
+    /// The value compared with.
+    #[serde(deserialize_with = "null_default")]
+    pub value: Box<str>,
+    /// The taint's effect; unspecified means any.
+    #[serde(deserialize_with = "null_default")]
+    pub effect: Effect,
+}
+
+/// How a toleration compares its value with the taint's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TolerationOperator {
+    /// The values must be equal.
+    #[default]
+    Equal,
+    /// Any value will do.
+    Exists,
+    /// Never matches: unknown, or behind a feature gate that is off by default (`Lt`, `Gt`).
+    Other(Box<str>),
+}
+
+impl Taint {
+    /// Whether pods that do not tolerate the taint must not be placed on the node.
+    pub fn forbids_scheduling(&self) -> bool {
+        matches!(self.effect, Effect::NoSchedule | Effect::NoExecute)
+    }
+
+    /// Whether one of the tolerations covers the taint.
+    pub fn is_tolerated_by(&self, tolerations: &[Toleration]) -> bool {
+        tolerations.iter().any(|toleration| toleration.tolerates(self))
+    }
+}
+
+/// The first taint that keeps a pod with these tolerations off the node.
+pub fn find_forbidding<'a>(taints: &'a [Taint], tolerations: &[Toleration]) -> Option<&'a Taint> {
+    taints.iter().find(|taint| taint.forbids_scheduling() && !taint.is_tolerated_by(tolerations))
+}
+
+impl Toleration {
+    /// Whether this toleration covers the taint. An empty key with `Equal` compares values only.
+    pub fn tolerates(&self, taint: &Taint) -> bool {
+        (self.effect == Effect::Unspecified || self.effect == taint.effect)
+            && (self.key.is_empty() || self.key == taint.key)
+            && match self.operator {
+                TolerationOperator::Equal => self.value == taint.value,
+                TolerationOperator::Exists => true,
+                TolerationOperator::Other(_) => false,
+            }
+    }
+}
+
+impl<'de> Deserialize<'de> for Effect {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Box::<str>::deserialize(deserializer)?;
+        Ok(match &*text {
+            "" => Effect::Unspecified,
+            "NoSchedule" => Effect::NoSchedule,
+            "PreferNoSchedule" => Effect::PreferNoSchedule,
+            "NoExecute" => Effect::NoExecute,
+            _ => Effect::Other(text),
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for TolerationOperator {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Box::<str>::deserialize(deserializer)?;
+        Ok(match &*text {
+            "" | "Equal" => TolerationOperator::Equal,
+            "Exists" => TolerationOperator::Exists,
+            _ => TolerationOperator::Other(text),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn toleration(json: &str) -> Toleration {
+        serde_json::from_str(json).expect("a toleration")
+    }
+
+    #[test]
+    fn what_tolerates_what() {
+        let taint: Taint =
+            serde_json::from_str(r#"{"key":"dedicated","value":"a","effect":"NoSchedule"}"#).expect("a taint");
+        for (json, tolerated) in [
+            (r#"{"operator":"Exists"}"#, true),
+            (r#"{"key":"dedicated","operator":"Exists"}"#, true),
+            (r#"{"key":"dedicated","value":"a"}"#, true),
+            (r#"{"key":"dedicated","value":"a","effect":"NoSchedule"}"#, true),
+            (r#"{"value":"a"}"#, true), // an empty key compares values only
+            (r#"{"key":"dedicated","value":"b"}"#, false),
+            (r#"{"key":"dedicated","operator":"Exists","effect":"NoExecute"}"#, false),
+            (r#"{"key":"dedicated","operator":"Gt","value":"1"}"#, false),
+            (r#"{"key":"spot","operator":"Exists"}"#, false),
+            (r#"{"key":null,"operator":null,"value":null,"effect":null}"#, false),
+        ] {
+            assert_eq!(toleration(json).tolerates(&taint), tolerated, "{json}");
+        }
+    }
+}
