@@ -26,7 +26,7 @@ mod nearest;
 mod own;
 mod plan;
 mod problem;
-mod quirks;
+pub mod quirks;
 mod traps;
 mod types;
 mod validate;
@@ -39,7 +39,7 @@ pub use effective::{effective, to_yaml};
 pub use merge::merged_plugins;
 pub use own::{SupercargoConfiguration, TieBreak};
 pub use problem::{Problem, Problems, Severity};
-pub use quirks::{Fixes, QUIRKS, Quirk};
+pub use quirks::Fixes;
 pub use types::{
     ClientConnection, Extender, ExtenderTlsConfig, KubeSchedulerConfiguration, KubeSchedulerProfile,
     LeaderElection, ManagedResource, Plugin, PluginConfig, PluginSet, Plugins, Slot,

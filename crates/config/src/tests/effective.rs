@@ -1,7 +1,8 @@
 //! The whole of a configuration, and what is made from tables.
 
 use super::{HEAD, plugins, support};
-use crate::{Loaded, QUIRKS, codes, effective, load, to_yaml};
+use crate::quirks::{self, QUIRKS};
+use crate::{Loaded, codes, effective, load, to_yaml};
 
 fn whole(text: &str) -> Loaded {
     let loaded = load(text).unwrap_or_else(|problems| panic!("{problems}\nof:\n{text}"));
@@ -86,14 +87,15 @@ fn names_of_quirks_are_distinct() {
 }
 
 #[test]
-fn the_reference_of_codes_is_fresh() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/config-codes.md");
-    let wanted = codes::reference();
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::create_dir_all(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference"))
-            .expect("can be made");
-        std::fs::write(path, &wanted).expect("can be written");
+fn references_are_fresh() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference");
+    for (name, wanted) in [("config-codes.md", codes::reference()), ("quirks.md", quirks::reference())] {
+        let path = format!("{directory}/{name}");
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::create_dir_all(directory).expect("can be made");
+            std::fs::write(&path, &wanted).expect("can be written");
+        }
+        let found = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(found == wanted, "{path} is not fresh: run UPDATE_DOCS=1 cargo test -p supercargo-config");
     }
-    let found = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(found == wanted, "{path} is not fresh: run UPDATE_DOCS=1 cargo test -p supercargo-config");
 }
