@@ -117,7 +117,7 @@ fn check_kind(
 }
 
 /// Null is the same as absent for Go, but not for serde.
-fn without_nulls(value: &Value) -> Value {
+pub(crate) fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
             let given = fields.iter().filter(|(_, value)| !value.is_null());

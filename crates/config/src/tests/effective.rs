@@ -55,7 +55,14 @@ fn the_whole_of_the_default() {
             "VolumeBinding"
         ]
     );
+    let fit = &whole.kube.profiles[0].plugin_config[5].args;
+    assert_eq!(
+        *fit,
+        serde_json::json!({"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "NodeResourcesFitArgs",
+            "ignoredResources": [], "ignoredResourceGroups": []})
+    );
     let printed = to_yaml(&whole.kube, &whole.own);
+    assert!(!printed.contains("null"), "{printed}");
     let start = "apiVersion: kubescheduler.config.k8s.io/v1\n\
                  clientConnection:\n  acceptContentTypes: ''\n  burst: 100\n  contentType: application/vnd.kubernetes.protobuf\n  \
                  kubeconfig: ''\n  qps: 50\n\
