@@ -199,22 +199,29 @@ impl Planner<'_, '_> {
         let count = |slot: Slot| self.plan.points.get(&slot).map_or(0, Vec::len);
         let profile = format!("for profile with scheduler name {:?}", self.profile.scheduler_name);
         let (queue_sort, bind) = (Slot::Point(Point::QueueSort), Slot::Point(Point::Bind));
-        let mut report = |slot: Slot, code, message: String| {
+        let mut report = |slot: Slot, code, message: String, hint: &str| {
             if !self.doubtful.contains(&slot) {
-                self.problems.add(code, format!("{}.plugins.{}", self.path, slot.config_name()), message);
+                let path = format!("{}.plugins.{}", self.path, slot.config_name());
+                self.problems.push(Problem::new(code, path, message).with_hint(hint.to_owned()));
             }
         };
         if count(queue_sort) != 1 {
             let message =
                 format!("only one queue sort plugin required {profile}, but got {}", count(queue_sort));
-            report(queue_sort, &codes::QUEUE_SORT_COUNT, message);
+            let hint = if count(queue_sort) == 0 {
+                "enable PrioritySort at multiPoint or queueSort"
+            } else {
+                "disable PrioritySort at queueSort to have another order"
+            };
+            report(queue_sort, &codes::QUEUE_SORT_COUNT, message, hint);
         }
         if count(bind) == 0 {
-            report(bind, &codes::NO_BIND, format!("at least one bind plugin is needed {profile}"));
+            let message = format!("at least one bind plugin is needed {profile}");
+            report(bind, &codes::NO_BIND, message, "enable DefaultBinder at multiPoint or bind");
         }
         if count(Slot::PlacementGenerate) > 1 {
             let message = format!("at most one placement generate plugin is allowed {profile}");
-            report(Slot::PlacementGenerate, &codes::PLACEMENT_GENERATE_COUNT, message);
+            report(Slot::PlacementGenerate, &codes::PLACEMENT_GENERATE_COUNT, message, "keep one of them");
         }
     }
 

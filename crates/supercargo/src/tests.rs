@@ -84,6 +84,7 @@ broken.yaml: error C022 profiles[0].pluginConfig[0].args.hardPodAffinityWeight: 
 broken.yaml: error C030 profiles[0].plugins.score.enabled[0].name: ScorePlugin \"ImageLocalty\" does not exist
     hint: did you mean \"ImageLocality\"?
 broken.yaml: error C034 profiles[0].plugins.bind: at least one bind plugin is needed for profile with scheduler name \"default-scheduler\"
+    hint: enable DefaultBinder at multiPoint or bind
 broken.yaml: warning W003 profiles[0].plugins.score.enabled[1]: NodeAffinity gets weight 1, not its default of 2
     hint: write `weight: 2` to keep it
 broken.yaml: warning W007 profiles[0].plugins.score.disabled[0].name: NodePorts takes no part in score, so there is nothing to disable

@@ -116,4 +116,13 @@ proptest! {
     fn any_text_is_read_or_refused(text in "\\PC{0,40}") {
         run(&text);
     }
+
+    #[test]
+    fn any_string_is_printed_so_that_it_is_read_back(name: String, argument: String) {
+        let mut loaded = load(VALID).expect("is valid");
+        loaded.kube.profiles[0].scheduler_name = name;
+        loaded.kube.extenders[0].url_prefix = argument;
+        let printed = to_yaml(&loaded.kube, &loaded.own);
+        prop_assert_eq!(load(&printed), Ok(loaded), "of:\n{}", printed);
+    }
 }
