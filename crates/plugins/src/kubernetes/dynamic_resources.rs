@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Actions, Args, ClusterEvent, Context, Cycle, Diagnosis, Enqueue, Extensions, FieldProblems, Filter, GoDuration, NodeScore,
-    Plugin, PodField, PostFilter, PostFilterResult, PreEnqueue, PreFilter, PreFilterResult, Reads, Rehearsal, Score,
-    Status,
+    Actions, Args, ClusterEvent, Context, Cycle, Diagnosis, Enqueue, Extensions, FieldProblems, Filter, GoDuration,
+    Memories, NodeScore, Plugin, PodField, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult,
+    Reads, Rehearsal, Reserve, Score, Status, Step,
 };
 use supercargo_model::kinds::DeviceClass;
 use supercargo_model::{Kind, NodeRef, Objects, Pod};
@@ -73,7 +73,7 @@ impl Plugin for DynamicResources {
     }
 
     fn extensions(points: Extensions<Self>) -> Extensions<Self> {
-        points.pre_enqueue().pre_filter().filter().post_filter().score().enqueue()
+        points.pre_enqueue().pre_filter().filter().post_filter().score().reserve().pre_bind().enqueue()
     }
 
     fn reads(&self) -> Reads {
@@ -139,6 +139,20 @@ impl Score for DynamicResources {
     }
 }
 
+impl Reserve for DynamicResources {
+    fn reserve(&self, _: &mut Cycle<'_>, _: &mut Memories, _: NodeRef<'_>) -> Status {
+        Status::success()
+    }
+
+    fn unreserve(&self, _: &mut Cycle<'_>, _: &mut Memories, _: NodeRef<'_>) {}
+}
+
+impl PreBind for DynamicResources {
+    fn pre_bind(&self, _: &mut Cycle<'_>, _: NodeRef<'_>) -> Step {
+        Step::Done(Status::skip())
+    }
+}
+
 impl Enqueue for DynamicResources {
     fn events(&self) -> Vec<ClusterEvent> {
         vec![ClusterEvent::kind(DeviceClass::ID, Actions::DELETE.or(Actions::UPDATE))]
@@ -148,8 +162,8 @@ impl Enqueue for DynamicResources {
 /// An extended resource that the pod asks for and a DeviceClass stands for.
 fn device_backed_resource<'a>(pod: &'a Pod, objects: &Objects) -> Option<&'a str> {
     const IMPLICIT_PREFIX: &str = "deviceclass.resource.kubernetes.io/";
-    let mut requested = pod.spec.requests.resources.scalars().filter(|(_, amount)| *amount > 0);
-    requested.map(|(name, _)| name).find(|name| {
+    let requested = pod.spec.requests.resources.scalars().filter(|(_, amount)| *amount > 0);
+    { requested.map(|(name, _)| name) }.find(|name| {
         objects.all::<DeviceClass>().any(|(key, class)| {
             class.spec.extended_resource_name.as_deref() == Some(*name)
                 || name.strip_prefix(IMPLICIT_PREFIX) == Some(&*key.name)

@@ -39,7 +39,8 @@ const REASON_CONFLICT: &str = "pod affinity terms conflict";
 #[derive(Debug)]
 pub struct NodeAffinity {
     added_required: Option<NodeSelector>,
-    added_preferred: Box<[PreferredTerm]>,
+    /// Terms that can match nothing are dropped, but a list of them differs from none.
+    added_preferred: Option<Box<[PreferredTerm]>>,
 }
 
 /// Arguments of [`NodeAffinity`].
@@ -72,10 +73,11 @@ impl AddedAffinity {
         }
     }
 
-    fn preferred(&self) -> Result<Box<[PreferredTerm]>, String> {
-        let Some(value) = &self.preferred else { return Ok(Box::default()) };
+    fn preferred(&self) -> Result<Option<Box<[PreferredTerm]>>, String> {
+        let Some(value) = &self.preferred else { return Ok(None) };
         let words = Vec::<PreferredTermWords>::deserialize(value).map_err(|error| error.to_string())?;
-        PreferredTerm::parse_all(&words).map_err(|error| error.to_string())
+        let terms = PreferredTerm::parse_all(&words).map_err(|error| error.to_string())?;
+        Ok((!words.is_empty()).then_some(terms))
     }
 }
 
@@ -144,7 +146,7 @@ impl PreScore for NodeAffinity {
     fn pre_score(&self, cycle: &mut Cycle<'_>, _: &[Row]) -> Status {
         match &cycle.pod.spec.node_affinity.preferred {
             Some(Err(error)) => Status::error(error.to_string()),
-            None if self.added_preferred.is_empty() => Status::skip(),
+            None if self.added_preferred.is_none() => Status::skip(),
             _ => Status::success(),
         }
     }
@@ -157,7 +159,8 @@ impl Score for NodeAffinity {
             Some(Ok(terms)) => PreferredTerm::score(terms, &node),
             Some(Err(error)) => return Err(Status::error(error.to_string())),
         };
-        Ok(own + PreferredTerm::score(&self.added_preferred, &node))
+        let added = self.added_preferred.as_deref().unwrap_or_default();
+        Ok(own + PreferredTerm::score(added, &node))
     }
 
     fn normalize(&self, _: &Cycle<'_>, scores: &mut [NodeScore]) -> Status {

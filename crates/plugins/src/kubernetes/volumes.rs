@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Args, Cycle, Extensions, FieldProblems, Filter, NoArgs, Plugin, PodField, PreFilter, PreFilterResult, PreScore,
-    Reads, Score, Status,
+    Args, Cycle, Extensions, FieldProblems, Filter, Memories, NoArgs, Plugin, PodField, PreBind, PreFilter,
+    PreFilterResult, PreScore, Reads, Reserve, Score, Status, Step,
 };
 use supercargo_model::pod::VolumeSource;
 use supercargo_model::{NodeRef, Pod, Row};
@@ -173,7 +173,7 @@ impl Plugin for VolumeBinding {
     }
 
     fn extensions(points: Extensions<Self>) -> Extensions<Self> {
-        points.pre_filter().filter().pre_score().score()
+        points.pre_filter().filter().pre_score().score().reserve().pre_bind()
     }
 
     fn reads(&self) -> Reads {
@@ -205,6 +205,20 @@ impl PreScore for VolumeBinding {
 impl Score for VolumeBinding {
     fn score(&self, _: &Cycle<'_>, _: NodeRef<'_>) -> Result<i64, Status> {
         Ok(0)
+    }
+}
+
+impl Reserve for VolumeBinding {
+    fn reserve(&self, _: &mut Cycle<'_>, _: &mut Memories, _: NodeRef<'_>) -> Status {
+        Status::success()
+    }
+
+    fn unreserve(&self, _: &mut Cycle<'_>, _: &mut Memories, _: NodeRef<'_>) {}
+}
+
+impl PreBind for VolumeBinding {
+    fn pre_bind(&self, _: &mut Cycle<'_>, _: NodeRef<'_>) -> Step {
+        Step::Done(Status::skip())
     }
 }
 

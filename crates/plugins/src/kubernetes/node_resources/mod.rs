@@ -6,7 +6,6 @@ mod strategy;
 
 pub use balanced::{NodeResourcesBalancedAllocation, NodeResourcesBalancedAllocationArgs};
 pub use fit::{NodeResourcesFit, NodeResourcesFitArgs};
-pub use strategy::{ResourceSpec, ScoringStrategy, ScoringStrategyType, UtilizationShapePoint};
 
 use supercargo_model::NodeRef;
 use supercargo_model::names::resource;

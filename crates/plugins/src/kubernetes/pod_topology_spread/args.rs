@@ -36,7 +36,6 @@ pub enum DefaultingType {
 /// A constraint for pods that have none. Which pods count is deduced for each pod.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the fields are the API's own")]
 pub struct DefaultConstraint {
     #[serde(deserialize_with = "null_default")]
     pub max_skew: i32,

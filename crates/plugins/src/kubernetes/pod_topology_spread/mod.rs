@@ -6,7 +6,8 @@ mod filtering;
 mod logarithm;
 mod scoring;
 
-pub use args::{DefaultConstraint, DefaultingType, PodTopologySpreadArgs};
+pub use args::PodTopologySpreadArgs;
+use args::DefaultingType;
 
 use supercargo_framework::{
     Actions, Change, ClusterEvent, Context, Enqueue, Extensions, Hint, NodeField, Plugin, PodField, Reads,
