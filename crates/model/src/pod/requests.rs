@@ -12,9 +12,9 @@ use crate::quantity::Quantity;
 use crate::resources::{ResourceList, Resources};
 
 /// What a container without a cpu request is taken to use when nodes are scored, in thousandths of a core.
-pub const DEFAULT_MILLI_CPU: i64 = 100;
+const DEFAULT_MILLI_CPU: i64 = 100;
 /// What a container without a memory request is taken to use when nodes are scored, in bytes.
-pub const DEFAULT_MEMORY: i64 = 200 * 1024 * 1024;
+const DEFAULT_MEMORY: i64 = 200 * 1024 * 1024;
 
 /// What a pod asks of its node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,5 +1,6 @@
 //! The plugins of Kubernetes' default profile, with the answers of kube-scheduler v1.36.
 
+mod alpha;
 mod default_binder;
 mod default_preemption;
 mod dynamic_resources;
@@ -18,6 +19,7 @@ mod scheduling_gates;
 mod taint_toleration;
 mod volumes;
 
+pub use alpha::{GangScheduling, PodGroupPodsCount, TopologyPlacementGenerator};
 pub use default_binder::DefaultBinder;
 pub use default_preemption::{DefaultPreemption, DefaultPreemptionArgs};
 pub use dynamic_resources::{DynamicResources, DynamicResourcesArgs};
@@ -60,7 +62,10 @@ pub(crate) fn register(registry: &mut Registry) -> Result<(), DuplicatePlugin> {
     registry.register::<NodeResourcesBalancedAllocation>()?;
     registry.register::<ImageLocality>()?;
     registry.register::<DefaultBinder>()?;
-    registry.register::<NodeDeclaredFeatures>()
+    registry.register::<NodeDeclaredFeatures>()?;
+    registry.register::<GangScheduling>()?;
+    registry.register::<TopologyPlacementGenerator>()?;
+    registry.register::<PodGroupPodsCount>()
 }
 
 /// Whether the pod takes room somewhere, or is about to: only then can its going help others.

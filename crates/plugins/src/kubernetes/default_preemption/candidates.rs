@@ -33,7 +33,7 @@ pub(super) fn try_node(
     }
     let mut stage = rehearsal.node(row);
     for pod in &potential {
-        succeed(stage.remove_pod(pod))?;
+        succeed(&stage.remove_pod(pod))?;
     }
     let without_any = stage.filter();
     if !without_any.is_success() {
@@ -57,16 +57,16 @@ pub(super) fn try_node(
 fn reprieve(pods: &[Arc<Pod>], stage: &mut dyn NodeRehearsal) -> Result<Vec<Arc<Pod>>, Status> {
     let mut victims = Vec::new();
     for pod in pods {
-        succeed(stage.add_pod(pod))?;
+        succeed(&stage.add_pod(pod))?;
         if !stage.filter().is_success() {
-            succeed(stage.remove_pod(pod))?;
+            succeed(&stage.remove_pod(pod))?;
             victims.push(pod.clone());
         }
     }
     Ok(victims)
 }
 
-fn succeed(status: Status) -> Result<(), Status> {
+fn succeed(status: &Status) -> Result<(), Status> {
     if status.is_success() { Ok(()) } else { Err(Status::error(status.message())) }
 }
 

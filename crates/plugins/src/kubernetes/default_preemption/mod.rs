@@ -142,7 +142,7 @@ impl DefaultPreemption {
                 .map(|(_, status)| status.message())
                 .collect();
             if !errors.is_empty() {
-                return without_result(Status::error(join_errors(errors)));
+                return without_result(Status::error(join_errors(&errors)));
             }
             let verdict = Diagnosis {
                 nodes: statuses.into_iter().collect(),
@@ -235,8 +235,8 @@ fn is_victim_of(other: &Pod, preemptor: &Pod) -> bool {
     other.priority() < preemptor.priority()
 }
 
-fn join_errors(errors: Vec<String>) -> String {
-    match &errors[..] {
+fn join_errors(errors: &[String]) -> String {
+    match errors {
         [single] => single.clone(),
         several => format!("[{}]", several.join(", ")),
     }

@@ -49,7 +49,7 @@ impl PreScore for PodTopologySpread {
         };
         // The system defaults spread over nodes even where there are no zones.
         let require_all_keys = !cycle.pod.spec.spread_constraints.is_empty() || !self.system_defaulted;
-        cycle.put(Soft(Arc::new(SoftState::new(cycle, constraints, feasible, require_all_keys))));
+        cycle.put(Soft(Arc::new(SoftState::new(cycle, &constraints, feasible, require_all_keys))));
         Status::success()
     }
 }
@@ -95,16 +95,16 @@ impl Score for PodTopologySpread {
 }
 
 impl SoftState {
-    fn new(cycle: &Cycle<'_>, constraints: Vec<Constraint>, feasible: &[Row], require_all_keys: bool) -> Self {
+    fn new(cycle: &Cycle<'_>, constraints: &[Constraint], feasible: &[Row], require_all_keys: bool) -> Self {
         let cluster = cycle.cluster();
         let takes_part = |node: NodeRef<'_>, constraints: &[Constraint]| {
             !require_all_keys || has_all_keys(node, constraints)
         };
         let (scored, ignored): (Vec<Row>, Vec<Row>) =
-            feasible.iter().partition(|row| takes_part(cluster.node(**row), &constraints));
+            feasible.iter().partition(|row| takes_part(cluster.node(**row), constraints));
 
         let mut soft: Vec<SoftConstraint> = Vec::with_capacity(constraints.len());
-        for constraint in &constraints {
+        for constraint in constraints {
             let is_hostname = *constraint.topology_key == *HOSTNAME;
             let mut counts = FxHashMap::default();
             if !is_hostname {
@@ -116,7 +116,7 @@ impl SoftState {
             let weight = ln((size + 2) as f64);
             soft.push(SoftConstraint { constraint: constraint.clone(), counts, weight });
         }
-        for node in cluster.nodes().filter(|node| takes_part(*node, &constraints)) {
+        for node in cluster.nodes().filter(|node| takes_part(*node, constraints)) {
             for SoftConstraint { constraint, counts, .. } in &mut soft {
                 if let Some(count) = counts.get_mut(&domain_value(node, constraint))
                     && constraint.includes(cycle.pod, node)
