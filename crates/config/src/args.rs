@@ -1,0 +1,134 @@
+//! The arguments of plugins, checked against what the plugins take.
+
+use serde_json::Value;
+use supercargo_framework::{FieldProblem, PluginType, ProblemKind, Registry};
+
+use crate::codes;
+use crate::decode::{KUBE_API_VERSION, KUBE_GROUP};
+use crate::fields::below;
+use crate::nearest::did_you_mean;
+use crate::problem::{Problem, Problems};
+use crate::types::{KubeSchedulerConfiguration, PluginConfig};
+
+/// Why arguments were refused.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    /// Whether they could not be read at all, which upstream minds even if the plugin is not enabled.
+    pub(crate) unreadable: bool,
+    pub(crate) problems: Problems,
+}
+
+/// What cannot be read among the arguments of all profiles: upstream finds that before it looks at plugins.
+pub(crate) fn unreadable(config: &KubeSchedulerConfiguration, registry: &Registry) -> Problems {
+    let mut problems = Problems::default();
+    for (index, profile) in config.profiles.iter().enumerate() {
+        for (position, entry) in profile.plugin_config.iter().enumerate() {
+            let refused = read(entry, registry, &path(index, position)).err();
+            if let Some(refusal) = refused.filter(|refusal| refusal.unreadable) {
+                problems.extend(refusal.problems);
+            }
+        }
+    }
+    problems
+}
+
+pub(crate) fn path(profile: usize, position: usize) -> String {
+    format!("profiles[{profile}].pluginConfig[{position}]")
+}
+
+/// The arguments as the plugin takes them; none if it takes none, does not exist, or nothing was written.
+pub(crate) fn read(entry: &PluginConfig, registry: &Registry, path: &str) -> Result<Option<Value>, Refusal> {
+    let path = below(path, "args");
+    let Some(plugin) = registry.get(&entry.name) else { return Ok(None) };
+    let Some(kind) = &plugin.args_kind else { return Ok(None) };
+    let mut args = without_nulls(&entry.args);
+    if let Value::Object(fields) = &mut args {
+        let given = (fields.remove("apiVersion"), fields.remove("kind"));
+        check_kind(&entry.name, kind, given, registry, &path)?;
+    }
+    let args = Some(args).filter(|args| !args.is_null());
+    match plugin.read_args(args.as_ref()) {
+        Ok(_) => Ok(args),
+        Err(found) => Err(refusal(plugin, found, &path)),
+    }
+}
+
+/// What a plugin minds about its arguments.
+pub(crate) fn refusal(plugin: &PluginType, found: Vec<FieldProblem>, path: &str) -> Refusal {
+    let unreadable = found.iter().any(|problem| problem.kind == ProblemKind::Unreadable);
+    let mut problems = Problems::default();
+    for FieldProblem { path: below_args, kind, detail } in found {
+        let text = FieldProblem { path: String::new(), kind: kind.clone(), detail: detail.clone() }.to_string();
+        let path = if below_args.is_empty() { path.to_owned() } else { below(path, &below_args) };
+        problems.push(if kind == ProblemKind::Unreadable {
+            let message = format!("decoding args for plugin {}: {text}", plugin.name);
+            Problem::new(&codes::ARGS_UNREADABLE, path, message).with_hint(field_hint(&detail))
+        } else {
+            Problem::new(&codes::ARGS_INVALID, path, format!("initializing plugin {:?}: {text}", plugin.name))
+        });
+    }
+    Refusal { unreadable, problems }
+}
+
+fn check_kind(
+    name: &str,
+    kind: &str,
+    (given_version, given_kind): (Option<Value>, Option<Value>),
+    registry: &Registry,
+    path: &str,
+) -> Result<(), Refusal> {
+    let refuse = |field: &str, message: String| {
+        let mut problems = Problems::default();
+        let hint = format!("leave `apiVersion` and `kind` out, or write {KUBE_API_VERSION} and {kind}");
+        problems.push(Problem::new(&codes::ARGS_KIND, below(path, field), message).with_hint(hint));
+        Err(Refusal { unreadable: true, problems })
+    };
+    let text = |given: Option<Value>, default: &str| match given {
+        None => Ok(default.to_owned()),
+        Some(Value::String(text)) if text.is_empty() => Ok(default.to_owned()),
+        Some(Value::String(text)) => Ok(text),
+        Some(other) => Err(other),
+    };
+    let given_version = match text(given_version, KUBE_API_VERSION) {
+        Ok(version) => version,
+        Err(other) => return refuse("apiVersion", format!("expected a string, got {other}")),
+    };
+    let given_kind = match text(given_kind, kind) {
+        Ok(kind) => kind,
+        Err(other) => return refuse("kind", format!("expected a string, got {other}")),
+    };
+    let unregistered = format!(
+        "decoding args for plugin {name}: no kind {given_kind:?} is registered for version {given_version:?}"
+    );
+    if given_version != KUBE_API_VERSION {
+        return refuse("apiVersion", unregistered);
+    }
+    if given_kind == kind {
+        return Ok(());
+    }
+    if registry.iter().all(|plugin| plugin.args_kind.as_ref() != Some(&given_kind)) {
+        return refuse("kind", unregistered);
+    }
+    refuse(
+        "kind",
+        format!("args for plugin {name} were not of type {kind}.{KUBE_GROUP}, got {given_kind}.{KUBE_GROUP}"),
+    )
+}
+
+/// Null is the same as absent for Go, but not for serde.
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let given = fields.iter().filter(|(_, value)| !value.is_null());
+            Value::Object(given.map(|(name, value)| (name.clone(), without_nulls(value))).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(without_nulls).collect()),
+        other => other.clone(),
+    }
+}
+
+/// Serde lists the fields that exist in backticks, after the one that does not.
+fn field_hint(detail: &str) -> Option<String> {
+    let mut names = detail.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
+    did_you_mean(names.next()?, names)
+}

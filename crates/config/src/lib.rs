@@ -1,0 +1,50 @@
+//! The scheduler's configuration: read, defaulted, validated, and made into profiles.
+//!
+//! Three stages, so that each caller takes what it needs:
+//!
+//! 1. [`load`] turns words into a [`KubeSchedulerConfiguration`] with its defaults. It is as strict as Kubernetes:
+//!    unknown fields, repeated fields and values of the wrong type are errors.
+//! 2. [`validate`] finds everything that is wrong or suspicious, all at once, each with a stable code and a path.
+//! 3. [`build_profiles`] makes the plugins and puts them in order. Like upstream's framework constructor, it does not
+//!    look at what only the validator complains about.
+//!
+//! One difference from kube-scheduler is on by default: `percentageOfNodesToScore` absent or 0 means all nodes, where
+//! upstream looks at a share that shrinks as the cluster grows. From 1 to 99 the two agree.
+
+mod args;
+mod build;
+mod bytes;
+pub mod codes;
+mod decode;
+mod defaults;
+mod document;
+mod duration;
+mod effective;
+mod fields;
+mod merge;
+mod nearest;
+mod own;
+mod plan;
+mod problem;
+mod quirks;
+mod traps;
+mod types;
+mod validate;
+
+pub use build::{build_profile, build_profiles};
+pub use bytes::Bytes;
+pub use decode::{Loaded, load, load_all};
+pub use duration::{Duration, InvalidDuration};
+pub use effective::{effective, to_yaml};
+pub use merge::merged_plugins;
+pub use own::{SupercargoConfiguration, TieBreak};
+pub use problem::{Problem, Problems, Severity};
+pub use quirks::{Fixes, QUIRKS, Quirk};
+pub use types::{
+    ClientConnection, Extender, ExtenderTlsConfig, KubeSchedulerConfiguration, KubeSchedulerProfile, LeaderElection,
+    ManagedResource, Plugin, PluginConfig, PluginSet, Plugins, Slot,
+};
+pub use validate::validate;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! Where upstream errs, we err with it, unless the configuration asks for the fix. All such places are listed here.
+
+/// A place where upstream does what nobody would want, and which we follow by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quirk {
+    /// The name by which `fixes` asks for the fix.
+    pub name: &'static str,
+    /// What upstream does, and so do we.
+    pub upstream: &'static str,
+    /// What the fix does instead.
+    pub fix: &'static str,
+    /// Where to read more: the number in the specification's list of quirks, and upstream's issue if there is one.
+    pub reference: &'static str,
+}
+
+macro_rules! quirks {
+    ($($field:ident $name:literal { upstream: $upstream:literal, fix: $fix:literal, reference: $reference:literal })*) => {
+        /// All quirks that can be fixed.
+        pub const QUIRKS: &[Quirk] =
+            &[$(Quirk { name: $name, upstream: $upstream, fix: $fix, reference: $reference }),*];
+
+        /// Which quirks are fixed; by default none.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Fixes {
+            $(#[doc = $fix] pub $field: bool,)*
+        }
+
+        impl Fixes {
+            /// Asks for a fix by its name; false if there is none of that name.
+            pub fn enable(&mut self, name: &str) -> bool {
+                match name {
+                    $($name => self.$field = true,)*
+                    _ => return false,
+                }
+                true
+            }
+
+            /// The names of the fixes that are asked for.
+            pub fn names(&self) -> Vec<&'static str> {
+                let mut names = Vec::new();
+                $(if self.$field { names.push($name); })*
+                names
+            }
+        }
+    };
+}
+
+quirks! {
+    namespace_selector_absence "namespaceSelectorAbsence" {
+        upstream: "A pod affinity term whose namespaceSelector was resolved to namespaces keeps the selector and \
+                   evaluates it against empty labels, so NotIn and DoesNotExist match pods of every namespace.",
+        fix: "A resolved term matches the namespaces that it was resolved to, and no others.",
+        reference: "§10, 3; kubernetes/kubernetes#141526"
+    }
+    fit_score_pod_level_requests "fitScorePodLevelRequests" {
+        upstream: "NodeResourcesFit filters by an incoming pod's pod-level requests, but scores by those of its \
+                   containers.",
+        fix: "NodeResourcesFit scores by pod-level requests as well.",
+        reference: "§10, 4"
+    }
+    empty_spread_selector "emptySpreadSelector" {
+        upstream: "A topology spread constraint with an empty labelSelector counts no pods at all.",
+        fix: "An empty labelSelector matches all pods of the namespace, as it does everywhere else.",
+        reference: "§10, 9"
+    }
+    post_filter_after_pre_filter_stop "postFilterAfterPreFilterStop" {
+        upstream: "When a PreFilter plugin rejects a pod before DynamicResources had its turn, DynamicResources' \
+                   PostFilter finds no state, and the pod's message ends in \"not found\".",
+        fix: "DynamicResources' PostFilter has nothing to say about a pod that it has not seen.",
+        reference: "§10, 14"
+    }
+}
