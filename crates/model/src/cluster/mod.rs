@@ -79,8 +79,8 @@ pub struct Cluster {
     free_rows: Vec<Row>,
     /// Every bound pod, by UID.
     bound: FxHashSet<BoundPod>,
-    /// Pods bound to nodes that are not there (yet): they count nowhere until the node appears.
-    homeless: FxHashMap<Arc<str>, Vec<Arc<Pod>>>,
+    /// What pods take of nodes that are not there (yet): it counts nowhere until the node appears.
+    homeless: FxHashMap<Arc<str>, Usage>,
     /// The node that each nominated pod waits for, by UID.
     nominations: FxHashMap<Arc<str>, Arc<str>>,
 }
@@ -319,11 +319,9 @@ impl Cluster {
                 row
             }
             None => {
-                let mut row = NodeRow { node: self.node_facts(name.clone(), words), usage: Usage::default() };
-                for pod in self.homeless.remove(&name).unwrap_or_default() {
-                    row.usage.add(pod);
-                }
-                let place = self.place(row);
+                let node = self.node_facts(name.clone(), words);
+                let usage = self.homeless.remove(&name).unwrap_or_default();
+                let place = self.place(NodeRow { node, usage });
                 Arc::make_mut(&mut self.state.rows_by_name).insert(name, place);
                 let zone = zone_of(&self.state.node(place));
                 self.zones.add(&zone, place);
@@ -343,7 +341,7 @@ impl Cluster {
         Arc::make_mut(&mut self.state.images).remove_node(&node.images);
         Arc::make_mut(&mut self.state.rows_by_name).remove(name);
         if !usage.pods().is_empty() {
-            self.homeless.insert(node.name, usage.pods().to_vec());
+            self.homeless.insert(node.name, usage);
         }
         self.free_rows.push(row);
         true
@@ -360,7 +358,7 @@ impl Cluster {
         self.bound.insert(BoundPod(pod.clone()));
         match self.state.row_of(&node_name) {
             Some(row) => self.state.nodes.get_mut(row.0 as usize).usage.add(pod),
-            None => self.homeless.entry(node_name).or_default().push(pod),
+            None => self.homeless.entry(node_name).or_default().add(pod),
         }
         Ok(())
     }
@@ -375,10 +373,9 @@ impl Cluster {
                 self.state.nodes.get_mut(row.0 as usize).usage.remove(uid);
             }
             None => {
-                let pods = self.homeless.get_mut(node_name)?;
-                let index = pods.iter().position(|pod| *pod.uid == *uid)?;
-                pods.swap_remove(index);
-                if pods.is_empty() {
+                let usage = self.homeless.get_mut(node_name)?;
+                usage.remove(uid);
+                if usage.pods().is_empty() {
                     self.homeless.remove(node_name);
                 }
             }

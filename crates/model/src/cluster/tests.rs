@@ -44,7 +44,7 @@ struct Spec {
     non_zero: (i64, i64),
     affinity: bool,
     anti_affinity: bool,
-    host_ports: bool,
+    host_port: Option<i32>,
 }
 
 const MEBI: i64 = 1 << 20;
@@ -58,7 +58,7 @@ const SPECS: [Spec; 4] = [
         non_zero: (100, 200 * MEBI),
         affinity: true, // an empty list is something said
         anti_affinity: false,
-        host_ports: false,
+        host_port: None,
     },
     Spec {
         json: r#"{"containers":[{"name":"a","resources":{"requests":{"cpu":"1500u","example.com/gpu":"2"}}}]}"#,
@@ -68,7 +68,7 @@ const SPECS: [Spec; 4] = [
         non_zero: (2, 200 * MEBI),
         affinity: false,
         anti_affinity: false,
-        host_ports: false,
+        host_port: None,
     },
     Spec {
         json: r#"{"containers":[{"name":"a","resources":{"requests":{"cpu":"1","memory":"1Mi"}},
@@ -79,7 +79,7 @@ const SPECS: [Spec; 4] = [
         non_zero: (1000, MEBI),
         affinity: false,
         anti_affinity: false,
-        host_ports: true,
+        host_port: Some(80),
     },
     Spec {
         json: r#"{"containers":[],"overhead":{"memory":"1500m"},"affinity":{"podAntiAffinity":
@@ -90,7 +90,7 @@ const SPECS: [Spec; 4] = [
         non_zero: (0, 2),
         affinity: true,
         anti_affinity: true,
-        host_ports: false,
+        host_port: None,
     },
 ];
 
@@ -250,7 +250,7 @@ struct NodeView {
     pods: BTreeSet<String>,
     with_affinity: BTreeSet<String>,
     with_anti_affinity: BTreeSet<String>,
-    with_host_ports: BTreeSet<String>,
+    host_ports: BTreeSet<i32>,
     milli_cpu: i64,
     memory: i64,
     gpus: i64,
@@ -285,7 +285,7 @@ fn view(snapshot: &Snapshot) -> View {
             pods: uids(&mut usage.pods().iter()),
             with_affinity: uids(&mut usage.pods_with_affinity()),
             with_anti_affinity: uids(&mut usage.pods_with_required_anti_affinity()),
-            with_host_ports: uids(&mut usage.pods_with_host_ports()),
+            host_ports: usage.host_ports().iter().map(|port| port.port).collect(),
             milli_cpu: usage.requested().milli_cpu,
             memory: usage.requested().memory,
             gpus: usage.requested().scalar("example.com/gpu").unwrap_or(0),
@@ -323,6 +323,8 @@ struct Naive {
     zones: Vec<String>,
     order: Vec<&'static str>,
     pods: BTreeMap<&'static str, (&'static str, usize)>,
+    /// Taken ports by node. Nobody counts by how many pods.
+    ports: BTreeSet<(&'static str, i32)>,
     nominations: Vec<(&'static str, &'static str)>,
     objects: BTreeMap<&'static str, &'static str>,
     most_nodes: usize,
@@ -362,16 +364,15 @@ impl Naive {
                 if self.pods.contains_key(uid) {
                     return false;
                 }
-                self.clear_nomination(uid);
-                self.pods.insert(uid, (node, spec));
+                self.add_pod(uid, node, spec);
                 true
             }
             Operation::UpdatePod { uid, node, spec } => {
-                self.clear_nomination(uid);
-                self.pods.insert(uid, (node, spec));
+                self.remove_pod(uid);
+                self.add_pod(uid, node, spec);
                 true
             }
-            Operation::RemovePod { uid } => self.pods.remove(uid).is_some(),
+            Operation::RemovePod { uid } => self.remove_pod(uid),
             Operation::Nominate { uid, node } => {
                 self.clear_nomination(uid);
                 self.nominations.push((uid, node));
@@ -385,6 +386,18 @@ impl Naive {
             Operation::RemoveObject { name } => self.objects.remove(name).is_some(),
             Operation::Snapshot => false,
         }
+    }
+
+    fn add_pod(&mut self, uid: &'static str, node: &'static str, spec: usize) {
+        self.clear_nomination(uid);
+        self.pods.insert(uid, (node, spec));
+        self.ports.extend(SPECS[spec].host_port.map(|port| (node, port)));
+    }
+
+    fn remove_pod(&mut self, uid: &str) -> bool {
+        let Some((node, spec)) = self.pods.remove(uid) else { return false };
+        self.ports.retain(|taken| SPECS[spec].host_port.map(|port| (node, port)) != Some(*taken));
+        true
     }
 
     fn forget_images(&mut self, node: &str) {
@@ -440,6 +453,7 @@ impl Naive {
                     (image.to_string(), (*size, u32::try_from(nodes.len()).expect("few")))
                 })
                 .collect(),
+            host_ports: self.ports.iter().filter(|(node, _)| *node == name).map(|(_, port)| *port).collect(),
             ..NodeView::default()
         };
         for (uid, (_, spec)) in self.pods.iter().filter(|(_, (node, _))| *node == name) {
@@ -450,11 +464,9 @@ impl Naive {
             view.gpus += spec.gpus;
             view.non_zero.0 += spec.non_zero.0;
             view.non_zero.1 += spec.non_zero.1;
-            for (set, is_in) in [
-                (&mut view.with_affinity, spec.affinity),
-                (&mut view.with_anti_affinity, spec.anti_affinity),
-                (&mut view.with_host_ports, spec.host_ports),
-            ] {
+            for (set, is_in) in
+                [(&mut view.with_affinity, spec.affinity), (&mut view.with_anti_affinity, spec.anti_affinity)]
+            {
                 set.extend(is_in.then(|| uid.to_string()));
             }
         }
