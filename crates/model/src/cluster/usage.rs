@@ -99,3 +99,24 @@ impl Usage {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Interner;
+
+    #[test]
+    fn counters_go_back_to_zero() {
+        // They decide whether a node's pods are looked at; one that only grows is never wrong, only slow.
+        let json = r#"{"metadata":{"uid":"u"},"spec":{"affinity":
+            {"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"z"}]}}}}"#;
+        let pod = Arc::new(Interner::default().pod(serde_json::from_str(json).expect("a pod")));
+        let counters = |usage: &Usage| [usage.pods_with_affinity, usage.pods_with_required_anti_affinity];
+        let mut usage = Usage::default();
+        usage.add(pod);
+        assert_eq!(counters(&usage), [1; 2]);
+        assert!(usage.remove("other").is_none());
+        assert!(usage.remove("u").is_some());
+        assert_eq!(counters(&usage), [0; 2]);
+    }
+}
