@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use supercargo_model::{Pod, Snapshot, Timestamp};
 
+use crate::fixes::Fixes;
 use crate::memory::Memories;
 use crate::typed::TypedMap;
 
@@ -16,6 +17,10 @@ pub struct Context<'a> {
     pub now: Timestamp,
     /// What plugins remember from earlier attempts.
     pub memories: &'a Memories,
+    /// A number drawn for this attempt: the only chance there is.
+    pub seed: u64,
+    /// Which upstream mistakes are not repeated.
+    pub fixes: Fixes,
 }
 
 /// One attempt to place a pod. Plugins leave what they worked out for their later methods in it, by type.

@@ -143,3 +143,10 @@ impl Actions {
         Actions(self.0 | other.0)
     }
 }
+
+impl Hint {
+    /// Queue if it helps, skip if it does not.
+    pub fn queue_if(helps: bool) -> Self {
+        if helps { Hint::Queue } else { Hint::Skip }
+    }
+}

@@ -42,8 +42,10 @@
 mod args;
 mod cycle;
 mod diagnosis;
+mod duration;
 mod effects;
 mod events;
+mod fixes;
 mod memory;
 mod plugin;
 mod points;
@@ -56,8 +58,10 @@ mod typed;
 pub use args::{Args, FieldProblem, FieldProblems, NoArgs, ProblemKind};
 pub use cycle::{Context, Cycle};
 pub use diagnosis::Diagnosis;
+pub use duration::{GoDuration, InvalidDuration};
 pub use effects::{Effect, News, Step};
 pub use events::{Actions, Change, ClusterEvent, Enqueue, EventResource, Hint};
+pub use fixes::Fixes;
 pub use memory::{Memories, Memory};
 pub use plugin::{Extensions, Plugin, PluginInstance, Point};
 pub use points::{

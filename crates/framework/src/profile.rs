@@ -21,6 +21,7 @@ pub struct Named<T: ?Sized> {
 
 /// The plugins that decide for the pods of one `schedulerName`, at each point in the order in which they run.
 #[derive(Clone, Debug, Default)]
+#[expect(missing_docs, reason = "the points' names are Kubernetes' own")]
 pub struct Profile {
     /// The pods that are meant: those with this `spec.schedulerName`.
     pub scheduler_name: String,
@@ -28,29 +29,18 @@ pub struct Profile {
     pub percentage_of_nodes_to_score: Option<u8>,
     /// What all plugins of the profile read, together.
     pub reads: Option<Reads>,
-    #[expect(missing_docs, reason = "the names are Kubernetes' own")]
     pub pre_enqueue: Vec<Named<dyn PreEnqueue>>,
-    #[expect(missing_docs, reason = "the names are Kubernetes' own")]
     pub queue_sort: Vec<Named<dyn QueueSort>>,
-    #[expect(missing_docs, reason = "the names are Kubernetes' own")]
     pub pre_filter: Vec<Named<dyn PreFilter>>,
-    #[expect(missing_docs, reason = "the names are Kubernetes' own")]
     pub filter: Vec<Named<dyn Filter>>,
-    #[expect(missing_docs, reason = "the names are Kubernetes' own")]
     pub post_filter: Vec<Named<dyn PostFilter>>,
-    #[expect(missing_docs, reason = "the names are Kubernetes' own")]
     pub pre_score: Vec<Named<dyn PreScore>>,
     /// Score plugins with their weights.
     pub score: Vec<(Named<dyn Score>, i64)>,
-    #[expect(missing_docs, reason = "the names are Kubernetes' own")]
     pub reserve: Vec<Named<dyn Reserve>>,
-    #[expect(missing_docs, reason = "the names are Kubernetes' own")]
     pub permit: Vec<Named<dyn Permit>>,
-    #[expect(missing_docs, reason = "the names are Kubernetes' own")]
     pub pre_bind: Vec<Named<dyn PreBind>>,
-    #[expect(missing_docs, reason = "the names are Kubernetes' own")]
     pub bind: Vec<Named<dyn Bind>>,
-    #[expect(missing_docs, reason = "the names are Kubernetes' own")]
     pub post_bind: Vec<Named<dyn PostBind>>,
     /// What each plugin reacts to; a plugin that is not here reacts to everything.
     pub enqueue: Vec<Named<dyn Enqueue>>,

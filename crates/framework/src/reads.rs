@@ -55,6 +55,7 @@ pub enum PodField {
     PreemptionPolicy,
     SchedulingGates,
     Tolerations,
+    NodeName,
     NodeSelector,
     NodeAffinity,
     PodAffinity,

@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::node::NodeWords;
-use crate::object::{MetadataWords, Object, ReadableKind};
+use crate::object::{Object, ReadableKind};
 use crate::pod::PodWords;
 use crate::raw::RawObject;
-use crate::wire::null_default;
+use crate::wire::{ByGoRules, from_json};
 
 /// Reads objects of the kinds that somebody reads.
 #[derive(Clone, Debug, Default)]
@@ -65,13 +65,25 @@ pub enum DecodeError {
     },
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 struct Header {
-    #[serde(default, deserialize_with = "null_default")]
     api_version: String,
-    #[serde(default, deserialize_with = "null_default")]
     kind: String,
+}
+
+/// An object, as far as its name.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct NamedWords {
+    pub(crate) metadata: NameWords,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct NameWords {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
 }
 
 impl Decoder {
@@ -82,22 +94,20 @@ impl Decoder {
 
     /// Reads one object.
     pub fn decode(&self, json: &str) -> Result<Decoded, DecodeError> {
-        let header: Header = serde_json::from_str(json)
-            .map_err(|error| DecodeError::Malformed { reason: error.to_string() })?;
+        let header: Header =
+            from_json(json).map_err(|error| DecodeError::Malformed { reason: error.to_string() })?;
         match (header.api_version.as_str(), header.kind.as_str()) {
-            ("v1", "Pod") => Ok(Decoded::Pod(Box::new(PodWords { raw: self.raw(json), ..read(json, "Pod")? }))),
-            ("v1", "Node") => Ok(Decoded::Node(Box::new(NodeWords { raw: self.raw(json), ..read(json, "Node")? }))),
+            ("v1", "Pod") => {
+                Ok(Decoded::Pod(Box::new(PodWords { raw: self.raw(json), ..read(json, "Pod")? })))
+            }
+            ("v1", "Node") => {
+                Ok(Decoded::Node(Box::new(NodeWords { raw: self.raw(json), ..read(json, "Node")? })))
+            }
             (api_version, kind) => {
                 let readable = (self.kinds.iter())
                     .find(|readable| readable.id.kind == kind && readable.id.api_version() == api_version);
                 match readable {
-                    Some(readable) => {
-                        readable.read(json).map(Decoded::Object).map_err(|error| DecodeError::Field {
-                            object: describe(json, kind),
-                            path: format!("line {} column {}", error.line(), error.column()),
-                            reason: error.to_string(),
-                        })
-                    }
+                    Some(readable) => readable.read(json).map(Decoded::Object),
                     None if is_built_in(api_version, kind) => Ok(Decoded::Unread),
                     None => Err(DecodeError::UnknownKind {
                         object: describe(json, "object"),
@@ -114,11 +124,12 @@ impl Decoder {
     }
 }
 
-fn read<T: DeserializeOwned>(json: &str, kind: &str) -> Result<T, DecodeError> {
-    serde_json::from_str(json).or_else(|_| {
+/// Reads an object of a kind that is known.
+pub(crate) fn read<T: DeserializeOwned>(json: &str, kind: &str) -> Result<T, DecodeError> {
+    from_json(json).or_else(|_| {
         // Only now, when something is wrong, is it worth the time to find out where.
         let mut deserializer = serde_json::Deserializer::from_str(json);
-        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| DecodeError::Field {
+        serde_path_to_error::deserialize(ByGoRules(&mut deserializer)).map_err(|error| DecodeError::Field {
             object: describe(json, kind),
             path: error.path().to_string(),
             reason: error.inner().to_string(),
@@ -128,23 +139,34 @@ fn read<T: DeserializeOwned>(json: &str, kind: &str) -> Result<T, DecodeError> {
 
 /// The object's kind and name, as far as they can be read.
 fn describe(json: &str, kind: &str) -> String {
-    #[derive(Deserialize)]
-    struct Named {
-        metadata: MetadataWords,
-    }
-    match serde_json::from_str::<Named>(json) {
-        Ok(Named { metadata }) if metadata.namespace.is_empty() => format!("{kind} {}", metadata.name),
-        Ok(Named { metadata }) => format!("{kind} {}/{}", metadata.namespace, metadata.name),
-        Err(_) => format!("{kind} without a readable name"),
+    match from_json::<NamedWords>(json) {
+        Ok(NamedWords { metadata }) if !metadata.name.is_empty() => match &*metadata.namespace {
+            "" => format!("{kind} {}", metadata.name),
+            namespace => format!("{kind} {namespace}/{}", metadata.name),
+        },
+        _ => format!("{kind} without a name"),
     }
 }
 
 /// Whether Kubernetes itself has the kind. Groups of its own end in `.k8s.io`; the older ones are listed.
 fn is_built_in(api_version: &str, kind: &str) -> bool {
     const CORE: &[&str] = &[
-        "Binding", "ComponentStatus", "ConfigMap", "Endpoints", "Event", "LimitRange", "List", "Namespace",
-        "PersistentVolume", "PersistentVolumeClaim", "PodTemplate", "ReplicationController", "ResourceQuota",
-        "Secret", "Service", "ServiceAccount",
+        "Binding",
+        "ComponentStatus",
+        "ConfigMap",
+        "Endpoints",
+        "Event",
+        "LimitRange",
+        "List",
+        "Namespace",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "PodTemplate",
+        "ReplicationController",
+        "ResourceQuota",
+        "Secret",
+        "Service",
+        "ServiceAccount",
     ];
     const APPS: &[&str] = &["ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"];
     match api_version.split_once('/') {
@@ -156,3 +178,6 @@ fn is_built_in(api_version: &str, kind: &str) -> bool {
         Some((group, _)) => group.ends_with(".k8s.io") && !group.ends_with(".x-k8s.io") && !kind.is_empty(),
     }
 }
+
+#[cfg(test)]
+mod tests;

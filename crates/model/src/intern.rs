@@ -19,11 +19,11 @@ pub struct Interner {
     pub(crate) specs: InternTable<PodSpec>,
     pub(crate) labels: InternTable<Labels>,
     pub(crate) controllers: InternTable<ControllerReference>,
-    names: FxHashSet<Arc<str>>,
+    names: InternTable<str>,
 }
 
 /// One copy of each distinct `T` in use.
-pub(crate) struct InternTable<T> {
+pub(crate) struct InternTable<T: ?Sized> {
     values: FxHashSet<Arc<T>>,
     /// When the table has grown to this many entries, those that nobody uses any more are dropped.
     sweep_at: usize,
@@ -35,37 +35,41 @@ const SWEEP_MIN: usize = 1024;
 impl Interner {
     /// One shared copy of a name that many objects repeat: a namespace, a node.
     pub fn name(&mut self, name: &str) -> Arc<str> {
-        if let Some(found) = self.names.get(name) {
-            return found.clone();
+        match self.names.values.get(name) {
+            Some(found) => found.clone(),
+            None => self.names.keep(name.into()),
         }
-        let name: Arc<str> = name.into();
-        self.names.insert(name.clone());
-        name
     }
 }
 
 impl<T: Eq + Hash> InternTable<T> {
     pub(crate) fn intern(&mut self, value: T) -> Interned<T> {
-        if let Some(found) = self.values.get(&value) {
-            return Interned(found.clone());
+        match self.values.get(&value) {
+            Some(found) => Interned(found.clone()),
+            None => Interned(self.keep(Arc::new(value))),
         }
+    }
+}
+
+impl<T: Eq + Hash + ?Sized> InternTable<T> {
+    /// Keeps a value that is not there yet.
+    fn keep(&mut self, value: Arc<T>) -> Arc<T> {
         if self.values.len() >= self.sweep_at {
             self.values.retain(|value| Arc::strong_count(value) > 1);
             self.sweep_at = (2 * self.values.len()).max(SWEEP_MIN);
         }
-        let value = Arc::new(value);
         self.values.insert(value.clone());
-        Interned(value)
+        value
     }
 }
 
-impl<T> Default for InternTable<T> {
+impl<T: ?Sized> Default for InternTable<T> {
     fn default() -> Self {
         InternTable { values: FxHashSet::default(), sweep_at: SWEEP_MIN }
     }
 }
 
-impl<T> fmt::Debug for InternTable<T> {
+impl<T: ?Sized> fmt::Debug for InternTable<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "InternTable({} values)", self.values.len())
     }
@@ -127,6 +131,7 @@ impl<T: fmt::Debug> fmt::Debug for Interned<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pod::Pod;
 
     #[test]
     fn equal_values_share_one_allocation() {
@@ -134,6 +139,18 @@ mod tests {
         let first = table.intern("a".to_owned());
         assert!(first.is_same(&table.intern("a".to_owned())));
         assert!(!first.is_same(&table.intern("b".to_owned())));
+    }
+
+    #[test]
+    fn names_out_of_use_are_dropped() {
+        let mut interner = Interner::default();
+        let kept = interner.name("kept");
+        for number in 0..100_000 {
+            // The nodes of a cluster that grows and shrinks every day.
+            interner.name(&format!("node-{number}"));
+        }
+        assert!(interner.names.values.len() <= SWEEP_MIN, "{interner:?}");
+        assert!(Arc::ptr_eq(&kept, &interner.name("kept")));
     }
 
     #[test]
@@ -145,5 +162,52 @@ mod tests {
         }
         assert!(table.values.len() <= SWEEP_MIN, "{table:?}");
         assert!(kept.is_same(&table.intern(u64::MAX)));
+    }
+
+    fn pod(interner: &mut Interner, name: usize, spec: &str) -> Pod {
+        let json = format!(
+            r#"{{"metadata":{{"name":"pod-{name}","namespace":"default","labels":{{"app":"web"}},"ownerReferences":[
+                {{"kind":"ReplicaSet","name":"web","controller":true}}]}},"spec":{spec}}}"#
+        );
+        interner.pod(serde_json::from_str(&json).expect("a pod"))
+    }
+
+    #[test]
+    fn pods_of_one_spec_share_it() {
+        let mut interner = Interner::default();
+        let spec = r#"{"nodeName":"a","priority":7,"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}]}"#;
+        // The same in other words, on another node.
+        let same = r#"{"containers":[{"resources":{"requests":{"cpu":"1000m"},"limits":null},"name":"c"}],
+            "tolerations":[],"priority":7,"nodeName":"b"}"#;
+        let other = r#"{"priority":8,"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}]}"#;
+        let first = pod(&mut interner, 0, spec);
+        let second = pod(&mut interner, 1, same);
+        let third = pod(&mut interner, 2, other);
+        assert!(first.spec.is_same(&second.spec));
+        assert!(!first.spec.is_same(&third.spec));
+        assert!(first.labels.is_same(&third.labels) && first.annotations.is_same(&third.annotations));
+        assert!(Arc::ptr_eq(&first.namespace, &third.namespace));
+        let (first, third) = (first.controller.expect("given"), third.controller.expect("given"));
+        assert!(first.is_same(&third));
+    }
+
+    #[test]
+    fn specs_out_of_use_are_dropped() {
+        let mut interner = Interner::default();
+        let first = pod(&mut interner, 0, "{}");
+        let gone = Arc::downgrade(&first.spec.0);
+        drop(first);
+        for number in 0..2 * SWEEP_MIN {
+            pod(&mut interner, number, &format!(r#"{{"priority":{number}}}"#));
+        }
+        assert!(gone.upgrade().is_none());
+        assert!(interner.specs.values.len() <= SWEEP_MIN, "{interner:?}");
+    }
+
+    #[test]
+    fn a_pod_stays_small() {
+        // A million of them: each byte here is a megabyte there.
+        const POD_BYTES: usize = 136;
+        assert!(size_of::<Pod>() <= POD_BYTES, "a Pod takes {} bytes", size_of::<Pod>());
     }
 }

@@ -1,6 +1,9 @@
 //! The built-in kinds that plugins read, each with the fields they read.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::labels::{LabelSelectorWords, Labels};
 use crate::object::{Kind, KindId, MetadataWords};
@@ -60,6 +63,30 @@ pub struct DeviceClass {
     pub spec: DeviceClassSpec,
 }
 
+/// A pod disruption budget.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct PodDisruptionBudget {
+    /// `spec`
+    #[serde(deserialize_with = "null_default")]
+    pub spec: SelectorSpec,
+    /// `status`
+    #[serde(deserialize_with = "null_default")]
+    pub status: PodDisruptionBudgetStatus,
+}
+
+/// See [`PodDisruptionBudget`].
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct PodDisruptionBudgetStatus {
+    /// How many more pods may go now.
+    #[serde(deserialize_with = "null_default")]
+    pub disruptions_allowed: i32,
+    /// Pods whose eviction the API server has counted already, by name.
+    #[serde(deserialize_with = "null_default")]
+    pub disrupted_pods: BTreeMap<Box<str>, IgnoredAny>,
+}
+
 /// A selector written as a plain set of labels.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -99,5 +126,6 @@ kinds! {
     ReplicationController in "" "v1" as "replicationcontrollers",
     ReplicaSet in "apps" "v1" as "replicasets",
     StatefulSet in "apps" "v1" as "statefulsets",
+    PodDisruptionBudget in "policy" "v1" as "poddisruptionbudgets",
     DeviceClass in "resource.k8s.io" "v1" as "deviceclasses",
 }

@@ -158,7 +158,9 @@ impl LabelSelector {
 
     /// The selector for objects that carry all of `labels`; an empty set matches everything.
     pub fn from_labels(labels: &Labels) -> Self {
-        LabelSelector::Requirements(labels.iter().map(|(key, value)| Requirement::equals(key, value)).collect())
+        LabelSelector::Requirements(
+            labels.iter().map(|(key, value)| Requirement::equals(key, value)).collect(),
+        )
     }
 
     /// Reads a selector; an absent one matches nothing, an empty one everything.
@@ -182,7 +184,10 @@ impl LabelSelector {
                 }
                 Some(operator) => operator,
             };
-            requirements.push(Requirement::parse(words, operator, "")?);
+            let mut problems = Problems::default();
+            let requirement = Requirement::read(words, operator, "", &mut problems);
+            problems.into_result()?;
+            requirements.push(requirement);
         }
         Ok(LabelSelector::Requirements(requirements.into()))
     }
@@ -227,28 +232,28 @@ impl Requirement {
         Requirement { key: key.into(), operator: Operator::In, values: Box::new([value.into()]) }
     }
 
-    /// Reads one requirement; `path` is where it stands, for the error's text.
-    pub(crate) fn parse(
+    /// Reads one requirement and notes what is wrong with it; `path` is where it stands, for the error's text.
+    pub(crate) fn read(
         words: &RequirementWords,
         operator: Operator,
         path: &str,
-    ) -> Result<Self, SelectorError> {
+        problems: &mut Problems,
+    ) -> Self {
         let at = |field: &str| if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") };
-        let mut problems = Problems::default();
-        check_key(&words.key, &at("key"), &mut problems);
+        check_key(&words.key, &at("key"), problems);
         let whole = |detail: &str, problems: &mut Problems| {
             problems.invalid(&at("values"), &json_list(&words.values), detail);
         };
         match operator {
             Operator::In | Operator::NotIn if words.values.is_empty() => {
-                whole("for 'in', 'notin' operators, values set can't be empty", &mut problems);
+                whole("for 'in', 'notin' operators, values set can't be empty", problems);
             }
             Operator::Exists | Operator::DoesNotExist if !words.values.is_empty() => {
-                whole("values set must be empty for exists and does not exist", &mut problems);
+                whole("values set must be empty for exists and does not exist", problems);
             }
             Operator::Gt | Operator::Lt => {
                 if words.values.len() != 1 {
-                    whole("for 'Gt', 'Lt' operators, exactly one value is required", &mut problems);
+                    whole("for 'Gt', 'Lt' operators, exactly one value is required", problems);
                 }
                 for (index, value) in words.values.iter().enumerate() {
                     if parse_integer(value).is_none() {
@@ -263,10 +268,9 @@ impl Requirement {
             _ => {}
         }
         for (index, value) in words.values.iter().enumerate() {
-            check_value(&words.key, value, &at(&format!("values[{index}]")), &mut problems);
+            check_value(&words.key, value, &at(&format!("values[{index}]")), problems);
         }
-        problems.into_result()?;
-        Ok(Requirement { key: words.key.as_str().into(), operator, values: words.values.clone().into() })
+        Requirement { key: words.key.as_str().into(), operator, values: words.values.clone().into() }
     }
 
     /// The label key that is looked at.
@@ -324,6 +328,10 @@ impl Problems {
         self.0.push(text);
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(crate) fn into_result(self) -> Result<(), SelectorError> {
         if self.0.is_empty() { Ok(()) } else { Err(SelectorError(aggregate(self.0))) }
     }
@@ -370,7 +378,14 @@ pub(crate) fn go_quote(text: &str) -> String {
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
             '\r' => quoted.push_str("\\r"),
-            control if control.is_control() => quoted.push_str(&format!("\\x{:02x}", control as u32)),
+            '\x07' => quoted.push_str("\\a"),
+            '\x08' => quoted.push_str("\\b"),
+            '\x0b' => quoted.push_str("\\v"),
+            '\x0c' => quoted.push_str("\\f"),
+            control if control.is_ascii_control() => quoted.push_str(&format!("\\x{:02x}", control as u32)),
+            hidden if hidden != ' ' && (hidden.is_control() || hidden.is_whitespace()) => {
+                quoted.push_str(&format!("\\u{:04x}", hidden as u32));
+            }
             other => quoted.push(other),
         }
     }
@@ -378,10 +393,17 @@ pub(crate) fn go_quote(text: &str) -> String {
     quoted
 }
 
+/// A list as Go's JSON encoder prints it.
 pub(crate) fn json_list(values: &[Box<str>]) -> String {
     // An absent list is Go's nil slice, which prints as null.
-    if values.is_empty() { "null".to_owned() } else { serde_json::to_string(values).unwrap_or_default() }
+    if values.is_empty() { "null".to_owned() } else { go_json(values) }
+}
+
+/// A value as Go's JSON encoder prints it, which makes its output fit for HTML.
+pub(crate) fn go_json<T: serde::Serialize + ?Sized>(value: &T) -> String {
+    let plain = serde_json::to_string(value).unwrap_or_default();
+    plain.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e")
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

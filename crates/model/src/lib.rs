@@ -26,9 +26,22 @@ pub use intern::{Interned, Interner};
 pub use labels::{LabelLookup, LabelSelector, Labels};
 pub use node::{Node, NodeWords};
 pub use node_selector::{NodeSelector, SelectableNode};
-pub use object::{Kind, KindId, MetadataWords, Object, ObjectKey, Objects, OwnerReferenceWords, ReadableKind};
+pub use object::{
+    Kind, KindId, MetadataWords, Object, ObjectKey, Objects, OwnerReferenceWords, ReadableKind,
+};
 pub use pod::{Pod, PodSpec, PodWords};
 pub use quantity::Quantity;
 pub use raw::RawObject;
 pub use resources::{ResourceList, Resources};
 pub use time::Timestamp;
+
+/// How property tests run: from the same seed every time, unless `PROPTEST_RNG_SEED` names another.
+#[cfg(test)]
+pub(crate) fn seeded() -> proptest::test_runner::Config {
+    use proptest::test_runner::{Config, RngSeed};
+    let config = Config { failure_persistence: None, ..Config::default() };
+    match config.rng_seed {
+        RngSeed::Random => Config { rng_seed: RngSeed::Fixed(1), ..config },
+        RngSeed::Fixed(_) => config,
+    }
+}

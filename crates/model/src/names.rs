@@ -34,7 +34,8 @@ pub fn label_key_problems(key: &str) -> Vec<String> {
             if first.is_empty() {
                 problems.push("prefix part must be non-empty".to_owned());
             } else {
-                problems.extend(subdomain_problems(first).into_iter().map(|text| format!("prefix part {text}")));
+                problems
+                    .extend(subdomain_problems(first).into_iter().map(|text| format!("prefix part {text}")));
             }
             name
         }
@@ -42,7 +43,7 @@ pub fn label_key_problems(key: &str) -> Vec<String> {
     if name.is_empty() {
         problems.push("name part must be non-empty".to_owned());
     } else if name.len() > LABEL_PART_MAX {
-        problems.push(format!("name part must be no more than {LABEL_PART_MAX} characters"));
+        problems.push(format!("name part must be no more than {LABEL_PART_MAX} bytes"));
     }
     if !is_label_text(name) {
         problems.push(format!("name part {LABEL_KEY_RULE}"));
@@ -54,7 +55,7 @@ pub fn label_key_problems(key: &str) -> Vec<String> {
 pub fn label_value_problems(value: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if value.len() > LABEL_PART_MAX {
-        problems.push(format!("must be no more than {LABEL_PART_MAX} characters"));
+        problems.push(format!("must be no more than {LABEL_PART_MAX} bytes"));
     }
     if !value.is_empty() && !is_label_text(value) {
         problems.push(LABEL_VALUE_RULE.to_owned());
@@ -62,11 +63,11 @@ pub fn label_value_problems(value: &str) -> Vec<String> {
     problems
 }
 
-/// What is wrong with a DNS subdomain; empty if nothing is.
-pub fn subdomain_problems(value: &str) -> Vec<String> {
+/// What is wrong with the DNS subdomain before the slash of a label key; empty if nothing is.
+fn subdomain_problems(value: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if value.len() > SUBDOMAIN_MAX {
-        problems.push(format!("must be no more than {SUBDOMAIN_MAX} characters"));
+        problems.push(format!("must be no more than {SUBDOMAIN_MAX} bytes"));
     }
     if !value.split('.').all(is_dns_label_text) {
         problems.push(SUBDOMAIN_RULE.to_owned());
@@ -144,6 +145,36 @@ mod tests {
         }
         for bad in ["-", "a b", "a/", &"a".repeat(64)] {
             assert!(!label_value_problems(bad).is_empty(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn problems_read_as_the_api_machinery_writes_them() {
+        // The texts of apimachinery v0.36.4, which counts bytes where releases before counted characters.
+        let name = format!("name part {LABEL_KEY_RULE}");
+        let prefix = format!("prefix part {SUBDOMAIN_RULE}");
+        let whole = format!(
+            "a valid label key {LABEL_KEY_RULE} with an optional DNS subdomain prefix and '/' (e.g. \
+             'example.com/MyName')"
+        );
+        let (empty, long) = ("name part must be non-empty", "name part must be no more than 63 bytes");
+        for (key, problems) in [
+            ("UP/é/", &[&*whole][..]),
+            ("/", &["prefix part must be non-empty", empty, &name]),
+            (&"x".repeat(64), &[long]),
+            (&format!("a/{}", "-".repeat(64)), &[long, &name]),
+            (&format!("{}/a", "x".repeat(254)), &["prefix part must be no more than 253 bytes"]),
+            ("a..b/c", &[&prefix]),
+        ] {
+            assert_eq!(label_key_problems(key), problems, "{key}");
+        }
+        let long = "must be no more than 63 bytes";
+        for (value, problems) in [
+            (&*"x".repeat(64), &[long][..]),
+            (&"é".repeat(32), &[long, LABEL_VALUE_RULE]),
+            ("a b", &[LABEL_VALUE_RULE]),
+        ] {
+            assert_eq!(label_value_problems(value), problems, "{value}");
         }
     }
 

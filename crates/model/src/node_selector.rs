@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use crate::labels::{
-    LabelLookup, Operator, Problems, Requirement, RequirementWords, SelectorError, aggregate, go_quote, json_list,
+    LabelLookup, Operator, Problems, Requirement, RequirementWords, SelectorError, go_json, json_list,
 };
 use crate::wire::null_default;
 
@@ -20,7 +20,8 @@ pub trait SelectableNode: LabelLookup {
 /// Terms of which one must match. A term that does not parse matches nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NodeSelector {
-    terms: Box<[Result<NodeSelectorTerm, SelectorError>]>,
+    terms: Box<[NodeSelectorTerm]>,
+    error: Option<SelectorError>,
     named_nodes: Option<BTreeSet<Box<str>>>,
 }
 
@@ -83,23 +84,25 @@ pub struct PreferredTermWords {
 impl NodeSelector {
     /// Reads a selector. Terms without any condition select nothing and are dropped.
     pub fn parse(words: &NodeSelectorWords) -> Self {
+        let mut problems = Problems::default();
         let terms = (words.node_selector_terms.iter().enumerate())
             .filter(|(_, term)| !term.is_empty())
-            .map(|(index, term)| NodeSelectorTerm::parse(term, &format!("nodeSelectorTerms[{index}]")))
+            .filter_map(|(index, term)| {
+                NodeSelectorTerm::read(term, &format!("nodeSelectorTerms[{index}]"), &mut problems)
+            })
             .collect();
-        NodeSelector { terms, named_nodes: named_nodes(&words.node_selector_terms) }
+        let error = problems.into_result().err();
+        NodeSelector { terms, error, named_nodes: named_nodes(&words.node_selector_terms) }
     }
 
     /// Whether one of the terms matches the node.
     pub fn matches(&self, node: &impl SelectableNode) -> bool {
-        self.terms.iter().flatten().any(|term| term.matches(node))
+        self.terms.iter().any(|term| term.matches(node))
     }
 
     /// Why some terms cannot match anything, if there are such.
-    pub fn error(&self) -> Option<SelectorError> {
-        let texts: Vec<String> =
-            self.terms.iter().filter_map(|term| term.as_ref().err()).map(|error| error.0.clone()).collect();
-        (!texts.is_empty()).then(|| SelectorError(aggregate(texts)))
+    pub fn error(&self) -> Option<&SelectorError> {
+        self.error.as_ref()
     }
 
     /// The only nodes that can match, where every term names its nodes by `metadata.name`.
@@ -109,18 +112,19 @@ impl NodeSelector {
 }
 
 impl NodeSelectorTerm {
-    fn parse(words: &TermWords, path: &str) -> Result<Self, SelectorError> {
-        let mut problems = Problems::default();
-        let labels = parse_labels(&words.match_expressions, path, &mut problems);
-        let fields = parse_fields(&words.match_fields, path, &mut problems);
-        problems.into_result()?;
-        Ok(NodeSelectorTerm { labels, fields })
+    /// Reads a term; none, and a note of what is wrong, if that cannot be done.
+    fn read(words: &TermWords, path: &str, problems: &mut Problems) -> Option<Self> {
+        let before = problems.len();
+        let labels = read_labels(&words.match_expressions, path, problems);
+        let fields = read_fields(&words.match_fields, path, problems);
+        (problems.len() == before).then_some(NodeSelectorTerm { labels, fields })
     }
 
     /// Whether the node satisfies all conditions.
     pub fn matches(&self, node: &impl SelectableNode) -> bool {
         self.labels.iter().all(|requirement| requirement.matches(node))
-            && self.fields.iter().all(|requirement| requirement.matches(node.name()))
+            // Upstream looks at the fields of a node only if it has any, and the name is the one there is.
+            && (node.name().is_empty() || self.fields.iter().all(|field| field.matches(node.name())))
     }
 }
 
@@ -128,17 +132,18 @@ impl PreferredTerm {
     /// Reads weighted terms; those of weight 0 and those without conditions are dropped unread.
     pub fn parse_all(words: &[PreferredTermWords]) -> Result<Box<[Self]>, SelectorError> {
         let mut terms = Vec::new();
-        let mut errors = Vec::new();
+        let mut problems = Problems::default();
         for (index, words) in words.iter().enumerate() {
             if words.weight == 0 || words.preference.is_empty() {
                 continue;
             }
-            match NodeSelectorTerm::parse(&words.preference, &format!("[{index}]")) {
-                Ok(term) => terms.push(PreferredTerm { term, weight: words.weight }),
-                Err(error) => errors.push(error.0),
+            if let Some(term) =
+                NodeSelectorTerm::read(&words.preference, &format!("[{index}]"), &mut problems)
+            {
+                terms.push(PreferredTerm { term, weight: words.weight });
             }
         }
-        if errors.is_empty() { Ok(terms.into()) } else { Err(SelectorError(aggregate(errors))) }
+        problems.into_result().map(|()| terms.into())
     }
 
     /// The sum of the weights of the terms that match the node.
@@ -161,26 +166,23 @@ impl FieldRequirement {
     }
 }
 
-fn parse_labels(words: &[RequirementWords], path: &str, problems: &mut Problems) -> Box<[Requirement]> {
+fn read_labels(words: &[RequirementWords], path: &str, problems: &mut Problems) -> Box<[Requirement]> {
     let mut requirements = Vec::with_capacity(words.len());
     for (index, words) in words.iter().enumerate() {
         let path = format!("{path}.matchExpressions[{index}]");
         match Operator::named(&words.operator) {
-            Some(operator) => match Requirement::parse(words, operator, &path) {
-                Ok(requirement) => requirements.push(requirement),
-                Err(error) => problems.add(error.0),
-            },
+            Some(operator) => requirements.push(Requirement::read(words, operator, &path, problems)),
             None => problems.add(format!(
                 "{path}.operator: Unsupported value: {}: supported values: \"In\", \"NotIn\", \"Exists\", \
                  \"DoesNotExist\", \"Gt\", \"Lt\"",
-                go_quote(&words.operator)
+                go_json(&words.operator)
             )),
         }
     }
     requirements.into()
 }
 
-fn parse_fields(words: &[RequirementWords], path: &str, problems: &mut Problems) -> Box<[FieldRequirement]> {
+fn read_fields(words: &[RequirementWords], path: &str, problems: &mut Problems) -> Box<[FieldRequirement]> {
     let mut requirements = Vec::with_capacity(words.len());
     for (index, words) in words.iter().enumerate() {
         let path = format!("{path}.matchFields[{index}]");
@@ -190,7 +192,7 @@ fn parse_fields(words: &[RequirementWords], path: &str, problems: &mut Problems)
             _ => {
                 problems.add(format!(
                     "{path}.operator: Unsupported value: {}: supported values: \"In\", \"NotIn\"",
-                    go_quote(&words.operator)
+                    go_json(&words.operator)
                 ));
                 continue;
             }
@@ -230,3 +232,6 @@ fn named_nodes(terms: &[TermWords]) -> Option<BTreeSet<Box<str>>> {
     }
     Some(all)
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::decode::{DecodeError, NamedWords, read};
 use crate::labels::Labels;
 use crate::time::Timestamp;
 use crate::wire::null_default;
@@ -70,13 +71,17 @@ struct KindStore {
 pub struct ReadableKind {
     /// The kind.
     pub id: KindId,
-    read: fn(&str) -> serde_json::Result<Object>,
+    read: fn(&str) -> Result<Object, DecodeError>,
 }
 
 impl KindId {
     /// `group/version`, or the version alone in the core group.
     pub fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
+        if self.group.is_empty() {
+            self.version.to_owned()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
     }
 }
 
@@ -87,20 +92,16 @@ impl ReadableKind {
     }
 
     /// Reads an object of this kind.
-    pub fn read(&self, json: &str) -> serde_json::Result<Object> {
+    pub fn read(&self, json: &str) -> Result<Object, DecodeError> {
         (self.read)(json)
     }
 }
 
-fn read_object<T: Kind>(json: &str) -> serde_json::Result<Object> {
-    #[derive(Deserialize)]
-    struct Named {
-        #[serde(default, deserialize_with = "null_default")]
-        metadata: MetadataWords,
-    }
-    let Named { metadata } = serde_json::from_str(json)?;
+fn read_object<T: Kind>(json: &str) -> Result<Object, DecodeError> {
+    let value: T = read(json, T::ID.kind)?;
+    let NamedWords { metadata } = read(json, T::ID.kind)?;
     let key = ObjectKey { namespace: metadata.namespace.into(), name: metadata.name.into() };
-    Ok(Object { kind: T::ID, key, value: Arc::new(serde_json::from_str::<T>(json)?) })
+    Ok(Object { kind: T::ID, key, value: Arc::new(value) })
 }
 
 impl Object {
@@ -153,7 +154,8 @@ impl Objects {
     /// The objects of a kind in one namespace, in name order.
     pub fn in_namespace<T: Kind>(&self, namespace: &str) -> impl Iterator<Item = (&str, &T)> {
         let first = ObjectKey { namespace: namespace.into(), name: Box::default() };
-        let objects = self.kinds.get(&T::ID).into_iter().flat_map(move |store| store.objects.range(first.clone()..));
+        let objects =
+            self.kinds.get(&T::ID).into_iter().flat_map(move |store| store.objects.range(first.clone()..));
         let objects = objects.take_while(move |(key, _)| *key.namespace == *namespace);
         objects.filter_map(|(key, value)| Some((&*key.name, value.downcast_ref()?)))
     }

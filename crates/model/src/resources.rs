@@ -84,8 +84,7 @@ impl ResourceList {
     pub fn raise_to(&mut self, other: &Self) {
         for (name, quantity) in other.iter() {
             match self.position(name) {
-                Ok(index) if self.0[index].1 >= *quantity => {}
-                Ok(index) => self.0[index].1 = quantity.clone(),
+                Ok(index) => self.0[index].1.raise_to(quantity),
                 Err(index) => self.0.insert(index, (name.clone(), quantity.clone())),
             }
         }

@@ -124,6 +124,8 @@ impl<'de> Deserialize<'de> for TolerationOperator {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn toleration(json: &str) -> Toleration {
@@ -132,8 +134,8 @@ mod tests {
 
     #[test]
     fn what_tolerates_what() {
-        let taint: Taint =
-            serde_json::from_str(r#"{"key":"dedicated","value":"a","effect":"NoSchedule"}"#).expect("a taint");
+        let taint: Taint = serde_json::from_str(r#"{"key":"dedicated","value":"a","effect":"NoSchedule"}"#)
+            .expect("a taint");
         for (json, tolerated) in [
             (r#"{"operator":"Exists"}"#, true),
             (r#"{"key":"dedicated","operator":"Exists"}"#, true),
@@ -147,6 +149,63 @@ mod tests {
             (r#"{"key":null,"operator":null,"value":null,"effect":null}"#, false),
         ] {
             assert_eq!(toleration(json).tolerates(&taint), tolerated, "{json}");
+        }
+    }
+
+    const KEYS: &[&str] = &["", "a", "b"];
+    const EFFECTS: &[&str] = &["", "NoSchedule", "PreferNoSchedule", "NoExecute", "Other", "noSchedule"];
+    const OPERATORS: &[&str] = &["", "Equal", "Exists", "Lt", "Gt", "exists"];
+
+    /// Key, value, effect.
+    type NaiveTaint = (&'static str, &'static str, &'static str);
+
+    fn any_taint() -> impl Strategy<Value = NaiveTaint> {
+        let pick = |from: &'static [&str]| prop::sample::select(from);
+        (pick(KEYS), pick(&["", "1", "2"]), pick(EFFECTS))
+    }
+
+    /// The rules of the API documentation; `Lt` and `Gt` are behind a feature gate that is off.
+    fn tolerates(operator: &str, toleration: NaiveTaint, taint: NaiveTaint) -> bool {
+        let (key, value, effect) = toleration;
+        let covers = |own: &str, of_taint: &str| own.is_empty() || own == of_taint;
+        let value_fits = match operator {
+            "" | "Equal" => value == taint.1,
+            "Exists" => true,
+            _ => false,
+        };
+        covers(effect, taint.2) && covers(key, taint.0) && value_fits
+    }
+
+    proptest! {
+        #![proptest_config(crate::seeded())]
+
+        #[test]
+        fn tolerations_work_as_documented(
+            taints in prop::collection::vec(any_taint(), 0..4),
+            tolerations in prop::collection::vec((prop::sample::select(OPERATORS), any_taint()), 0..4),
+        ) {
+            let node: Vec<Taint> = (taints.iter())
+                .map(|(key, value, effect)| {
+                    let json = serde_json::json!({ "key": key, "value": value, "effect": effect });
+                    serde_json::from_value(json).expect("a taint")
+                })
+                .collect();
+            let pod: Vec<Toleration> = (tolerations.iter())
+                .map(|(operator, (key, value, effect))| {
+                    let json = serde_json::json!({ "key": key, "value": value, "effect": effect, "operator": operator });
+                    serde_json::from_value(json).expect("a toleration")
+                })
+                .collect();
+            let tolerated = |taint: NaiveTaint| {
+                tolerations.iter().any(|(operator, toleration)| tolerates(operator, *toleration, taint))
+            };
+            for (naive, taint) in taints.iter().zip(&node) {
+                prop_assert_eq!(taint.is_tolerated_by(&pod), tolerated(*naive), "{:?}", naive);
+            }
+            let forbidding = (taints.iter())
+                .position(|taint| ["NoSchedule", "NoExecute"].contains(&taint.2) && !tolerated(*taint));
+            let found = find_forbidding(&node, &pod).map(|taint| node.iter().position(|own| std::ptr::eq(own, taint)));
+            prop_assert_eq!(found, forbidding.map(Some));
         }
     }
 }

@@ -66,7 +66,8 @@ impl ImageTable {
         if let Some(id) = self.ids.get(name) {
             return *id;
         }
-        let id = ImageId(u32::try_from(self.states.len()).expect("a cluster has fewer than 2^32 image names"));
+        let id =
+            ImageId(u32::try_from(self.states.len()).expect("a cluster has fewer than 2^32 image names"));
         self.ids.insert(name.into(), id);
         self.states.push(ImageState::default());
         id

@@ -38,6 +38,13 @@ impl LabelTable {
         self.keys.get_index_of(key).map(|index| KeyId(number(index)))
     }
 
+    /// The number of a label, if some node has (or had) it.
+    pub fn pair(&self, key: &str, value: &str) -> Option<LabelPair> {
+        let key = self.key(key)?;
+        let index = self.values[key.0 as usize].get_index_of(value)?;
+        Some(LabelPair { key, value: ValueId(number(index)) })
+    }
+
     /// The value with that number.
     pub fn value(&self, pair: LabelPair) -> &str {
         &self.values[pair.key.0 as usize][pair.value.0 as usize]

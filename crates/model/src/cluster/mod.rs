@@ -9,10 +9,12 @@ mod order;
 mod rows;
 mod usage;
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use images::{ImageId, ImageState};
 pub use labels::{KeyId, LabelPair, LabelTable, ValueId};
@@ -70,15 +72,22 @@ pub struct Cluster {
     state: Snapshot,
     interner: Interner,
     zones: ZoneOrder,
+    /// Whether nodes have come or gone since the last snapshot.
     order_is_stale: bool,
+    /// The nodes of the last snapshot, in its order.
+    ordered: Vec<Arc<str>>,
     free_rows: Vec<Row>,
-    /// The node of every bound pod, by UID.
-    bound: FxHashMap<Arc<str>, Arc<str>>,
-    /// Pods bound to nodes that are not there (yet): they count nowhere until the node appears.
-    homeless: FxHashMap<Arc<str>, Vec<Arc<Pod>>>,
+    /// Every bound pod, by UID.
+    bound: FxHashSet<BoundPod>,
+    /// What pods take of nodes that are not there (yet): it counts nowhere until the node appears.
+    homeless: FxHashMap<Arc<str>, Usage>,
     /// The node that each nominated pod waits for, by UID.
     nominations: FxHashMap<Arc<str>, Arc<str>>,
 }
+
+/// A bound pod that is looked up by its UID, which it holds itself: a map would hold it twice.
+#[derive(Debug)]
+struct BoundPod(Arc<Pod>);
 
 /// Why a pod cannot be put into the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -266,9 +275,23 @@ impl Cluster {
     /// The cluster as it is now, brought up to date.
     pub fn snapshot(&mut self) -> &Snapshot {
         if std::mem::take(&mut self.order_is_stale) {
-            self.state.order = Arc::new(self.zones.rows());
+            self.state.order = Arc::new(self.reordered());
         }
         &self.state
+    }
+
+    /// The order after nodes have come or gone. As upstream, a node that went and came back between two snapshots
+    /// did neither: if that is all that happened, everything stays in its place.
+    fn reordered(&mut self) -> Vec<Row> {
+        if self.ordered.len() == self.state.rows_by_name.len() {
+            let rows: Option<Vec<Row>> = self.ordered.iter().map(|name| self.state.row_of(name)).collect();
+            if let Some(rows) = rows {
+                return rows;
+            }
+        }
+        let rows = self.zones.rows();
+        self.ordered = rows.iter().map(|row| self.state.node(*row).name().clone()).collect();
+        rows
     }
 
     /// Where values that pods share are kept.
@@ -296,11 +319,9 @@ impl Cluster {
                 row
             }
             None => {
-                let mut row = NodeRow { node: self.node_facts(name.clone(), words), usage: Usage::default() };
-                for pod in self.homeless.remove(&name).unwrap_or_default() {
-                    row.usage.add(pod);
-                }
-                let place = self.place(row);
+                let node = self.node_facts(name.clone(), words);
+                let usage = self.homeless.remove(&name).unwrap_or_default();
+                let place = self.place(NodeRow { node, usage });
                 Arc::make_mut(&mut self.state.rows_by_name).insert(name, place);
                 let zone = zone_of(&self.state.node(place));
                 self.zones.add(&zone, place);
@@ -320,7 +341,7 @@ impl Cluster {
         Arc::make_mut(&mut self.state.images).remove_node(&node.images);
         Arc::make_mut(&mut self.state.rows_by_name).remove(name);
         if !usage.pods().is_empty() {
-            self.homeless.insert(node.name, usage.pods().to_vec());
+            self.homeless.insert(node.name, usage);
         }
         self.free_rows.push(row);
         true
@@ -328,45 +349,43 @@ impl Cluster {
 
     /// Adds a bound pod.
     pub fn add_pod(&mut self, pod: Arc<Pod>) -> Result<(), ClusterError> {
-        if pod.uid.is_empty() {
-            return Err(ClusterError::NoUid { pod: pod.key() });
-        }
-        let Some(node_name) = pod.node_name.clone() else {
-            return Err(ClusterError::NotBound { pod: pod.key() });
-        };
-        if self.bound.contains_key(&pod.uid) {
+        let node_name = node_of(&pod)?;
+        if self.bound.contains(&*pod.uid) {
             return Err(ClusterError::DuplicateUid { pod: pod.key(), uid: pod.uid.clone() });
         }
         self.state.version += 1;
         self.clear_nomination(&pod.uid);
-        self.bound.insert(pod.uid.clone(), node_name.clone());
+        self.bound.insert(BoundPod(pod.clone()));
         match self.state.row_of(&node_name) {
             Some(row) => self.state.nodes.get_mut(row.0 as usize).usage.add(pod),
-            None => self.homeless.entry(node_name).or_default().push(pod),
+            None => self.homeless.entry(node_name).or_default().add(pod),
         }
         Ok(())
     }
 
     /// Removes a bound pod; none if there is none with that UID.
     pub fn remove_pod(&mut self, uid: &str) -> Option<Arc<Pod>> {
-        let node_name = self.bound.remove(uid)?;
+        let BoundPod(pod) = self.bound.take(uid)?;
+        let node_name = pod.node_name.as_ref()?;
         self.state.version += 1;
-        match self.state.row_of(&node_name) {
-            Some(row) => self.state.nodes.get_mut(row.0 as usize).usage.remove(uid),
+        match self.state.row_of(node_name) {
+            Some(row) => {
+                self.state.nodes.get_mut(row.0 as usize).usage.remove(uid);
+            }
             None => {
-                let pods = self.homeless.get_mut(&node_name)?;
-                let index = pods.iter().position(|pod| *pod.uid == *uid)?;
-                let pod = pods.swap_remove(index);
-                if pods.is_empty() {
-                    self.homeless.remove(&node_name);
+                let usage = self.homeless.get_mut(node_name)?;
+                usage.remove(uid);
+                if usage.pods().is_empty() {
+                    self.homeless.remove(node_name);
                 }
-                Some(pod)
             }
         }
+        Some(pod)
     }
 
-    /// Replaces a bound pod by a later state of itself.
+    /// Replaces a bound pod by a later state of itself, or adds it. Where that cannot be done nothing changes.
     pub fn update_pod(&mut self, pod: Arc<Pod>) -> Result<(), ClusterError> {
+        node_of(&pod)?;
         self.remove_pod(&pod.uid);
         self.add_pod(pod)
     }
@@ -418,9 +437,13 @@ impl Cluster {
     }
 
     fn node_facts(&mut self, name: Arc<str>, words: &NodeWords) -> Node {
-        let labels = Arc::make_mut(&mut self.state.labels);
-        let mut pairs: Box<[LabelPair]> =
-            words.metadata.labels.iter().map(|(key, value)| labels.intern(key, value)).collect();
+        let mut pairs: Box<[LabelPair]> = (words.metadata.labels.iter())
+            .map(|(key, value)| {
+                // Most often nothing is new, and a table that a snapshot shares need not be copied.
+                let known = self.state.labels.pair(key, value);
+                known.unwrap_or_else(|| Arc::make_mut(&mut self.state.labels).intern(key, value))
+            })
+            .collect();
         pairs.sort_unstable();
         Node {
             name,
@@ -436,6 +459,34 @@ impl Cluster {
         }
     }
 }
+
+/// The node that a pod is bound to.
+fn node_of(pod: &Pod) -> Result<Arc<str>, ClusterError> {
+    if pod.uid.is_empty() {
+        return Err(ClusterError::NoUid { pod: pod.key() });
+    }
+    pod.node_name.clone().ok_or_else(|| ClusterError::NotBound { pod: pod.key() })
+}
+
+impl Borrow<str> for BoundPod {
+    fn borrow(&self) -> &str {
+        &self.0.uid
+    }
+}
+
+impl Hash for BoundPod {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.uid.hash(state);
+    }
+}
+
+impl PartialEq for BoundPod {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.uid == other.0.uid
+    }
+}
+
+impl Eq for BoundPod {}
 
 #[cfg(test)]
 mod tests;

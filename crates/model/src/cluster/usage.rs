@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::pod::Pod;
+use crate::pod::{HostPort, Pod};
 use crate::resources::Resources;
 
 /// The pods on a node and what they take together.
@@ -14,7 +14,7 @@ pub struct Usage {
     non_zero_memory: i64,
     pods_with_affinity: u32,
     pods_with_required_anti_affinity: u32,
-    pods_with_host_ports: u32,
+    host_ports: Vec<HostPort>,
 }
 
 impl Usage {
@@ -50,10 +50,12 @@ impl Usage {
         self.pods.iter().filter(move |pod| any && pod.spec.pod_affinity.declares_required_anti_affinity)
     }
 
-    /// The pods that take ports of the host.
-    pub fn pods_with_host_ports(&self) -> impl Iterator<Item = &Arc<Pod>> {
-        let any = self.pods_with_host_ports > 0;
-        self.pods.iter().filter(move |pod| any && pod.spec.host_ports().next().is_some())
+    /// The ports that pods take on the host, each once.
+    ///
+    /// As upstream, nobody counts how many pods take a port: where two do, which the scheduler itself never lets
+    /// happen, it is free as soon as one of them is gone.
+    pub fn host_ports(&self) -> &[HostPort] {
+        &self.host_ports
     }
 
     /// Puts a pod on the node.
@@ -63,6 +65,11 @@ impl Usage {
         self.non_zero_milli_cpu = self.non_zero_milli_cpu.wrapping_add(requests.non_zero_milli_cpu);
         self.non_zero_memory = self.non_zero_memory.wrapping_add(requests.non_zero_memory);
         self.count(&pod, u32::wrapping_add);
+        for port in pod.spec.host_ports() {
+            if !self.host_ports.contains(port) {
+                self.host_ports.push(port.clone());
+            }
+        }
         self.pods.push(pod);
     }
 
@@ -75,6 +82,9 @@ impl Usage {
         self.non_zero_milli_cpu = self.non_zero_milli_cpu.wrapping_sub(requests.non_zero_milli_cpu);
         self.non_zero_memory = self.non_zero_memory.wrapping_sub(requests.non_zero_memory);
         self.count(&pod, u32::wrapping_sub);
+        for port in pod.spec.host_ports() {
+            self.host_ports.retain(|taken| taken != port);
+        }
         Some(pod)
     }
 
@@ -83,10 +93,30 @@ impl Usage {
         let counters = [
             (&mut self.pods_with_affinity, affinity.is_declared),
             (&mut self.pods_with_required_anti_affinity, affinity.declares_required_anti_affinity),
-            (&mut self.pods_with_host_ports, pod.spec.host_ports().next().is_some()),
         ];
         for (counter, counts) in counters {
             *counter = operation(*counter, u32::from(counts));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Interner;
+
+    #[test]
+    fn counters_go_back_to_zero() {
+        // They decide whether a node's pods are looked at; one that only grows is never wrong, only slow.
+        let json = r#"{"metadata":{"uid":"u"},"spec":{"affinity":
+            {"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"z"}]}}}}"#;
+        let pod = Arc::new(Interner::default().pod(serde_json::from_str(json).expect("a pod")));
+        let counters = |usage: &Usage| [usage.pods_with_affinity, usage.pods_with_required_anti_affinity];
+        let mut usage = Usage::default();
+        usage.add(pod);
+        assert_eq!(counters(&usage), [1; 2]);
+        assert!(usage.remove("other").is_none());
+        assert!(usage.remove("u").is_some());
+        assert_eq!(counters(&usage), [0; 2]);
     }
 }

@@ -12,9 +12,9 @@ use crate::quantity::Quantity;
 use crate::resources::{ResourceList, Resources};
 
 /// What a container without a cpu request is taken to use when nodes are scored, in thousandths of a core.
-pub const DEFAULT_MILLI_CPU: i64 = 100;
+const DEFAULT_MILLI_CPU: i64 = 100;
 /// What a container without a memory request is taken to use when nodes are scored, in bytes.
-pub const DEFAULT_MEMORY: i64 = 200 * 1024 * 1024;
+const DEFAULT_MEMORY: i64 = 200 * 1024 * 1024;
 
 /// What a pod asks of its node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -35,15 +35,20 @@ impl PodRequests {
         Self::compute(&Formula { spec, status: None, pod_level: true, defaults: &NO_DEFAULTS })
     }
 
-    /// What the pod holds on its node while a resize is under way; none if its status adds nothing to the spec.
-    pub(super) fn of_status(spec: &SpecWords, status: &StatusWords) -> Option<Self> {
-        let reports = |statuses: &[ContainerStatusWords]| statuses.iter().any(|status| status.resources.is_some());
-        let resized = status.resources.is_some()
+    /// What the pod holds on its node while a resize is under way; none if that is no other than what its spec
+    /// says. Every running pod reports what it holds, so the difference matters: only few are being resized.
+    pub(super) fn of_status(spec: &SpecWords, status: &StatusWords, asked: &Self) -> Option<Self> {
+        let reports =
+            |statuses: &[ContainerStatusWords]| statuses.iter().any(|status| status.resources.is_some());
+        let reported = status.resources.is_some()
             || reports(&status.container_statuses)
             || reports(&status.init_container_statuses);
-        resized.then(|| {
-            Self::compute(&Formula { spec, status: Some(status), pod_level: true, defaults: &NO_DEFAULTS })
-        })
+        if !reported {
+            return None;
+        }
+        let held =
+            Self::compute(&Formula { spec, status: Some(status), pod_level: true, defaults: &NO_DEFAULTS });
+        (held != *asked).then_some(held)
     }
 
     /// What NodeResourcesFit scores a pending pod by: defaults for containers that do not say, and requests at
@@ -76,12 +81,9 @@ impl PodRequests {
 
 static NO_DEFAULTS: ResourceList = ResourceList::new();
 static DEFAULTS: LazyLock<ResourceList> = LazyLock::new(|| {
-    [
-        (resource::CPU, Quantity::milli(DEFAULT_MILLI_CPU)),
-        (resource::MEMORY, Quantity::from(DEFAULT_MEMORY)),
-    ]
-    .into_iter()
-    .collect()
+    [(resource::CPU, Quantity::milli(DEFAULT_MILLI_CPU)), (resource::MEMORY, Quantity::from(DEFAULT_MEMORY))]
+        .into_iter()
+        .collect()
 });
 
 /// One way to add up a pod's requests.
@@ -153,11 +155,7 @@ impl Formula<'_> {
                 .chain(status.container_statuses.iter().rev())
                 .find(|status| status.name == container.name)?;
             let actual = status.resources.as_ref()?;
-            Some(self.effective(
-                &container.resources.requests,
-                &actual.requests,
-                &status.allocated_resources,
-            ))
+            Some(self.effective(&container.resources.requests, &actual.requests, &status.allocated_resources))
         });
         let mut requests = reported.unwrap_or_else(|| container.resources.requests.clone());
         for (name, quantity) in self.defaults.iter() {
@@ -170,7 +168,12 @@ impl Formula<'_> {
 
     /// The largest of what is asked for, what is actual and what is allocated; a resize that the node cannot
     /// carry out no longer counts what is asked for.
-    fn effective(&self, asked: &ResourceList, actual: &ResourceList, allocated: &ResourceList) -> ResourceList {
+    fn effective(
+        &self,
+        asked: &ResourceList,
+        actual: &ResourceList,
+        allocated: &ResourceList,
+    ) -> ResourceList {
         let infeasible = self.status.is_some_and(|status| {
             (status.conditions.iter().find(|condition| condition.kind == "PodResizePending"))
                 .is_some_and(|condition| condition.reason == "Infeasible")
@@ -191,3 +194,6 @@ impl ContainerWords {
 fn is_pod_level(name: &Arc<str>) -> bool {
     matches!(&**name, resource::CPU | resource::MEMORY) || resource::is_huge_pages(name)
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,9 @@
 
 use super::affinity::PodAffinity;
 use super::requests::PodRequests;
-use super::words::{ContainerWords, DiskWords, NodeAffinityWords, SpecWords, SpreadConstraintWords, VolumeWords};
+use super::words::{
+    ContainerWords, DiskWords, NodeAffinityWords, SpecWords, SpreadConstraintWords, VolumeWords,
+};
 use crate::labels::{LabelSelector, Labels, SelectorError};
 use crate::node_selector::{NodeSelector, PreferredTerm, SelectableNode};
 use crate::resources::{ResourceList, ResourceRequirements};
@@ -155,14 +157,37 @@ pub enum VolumeSource {
     /// An image.
     Image(Box<str>),
     /// A CSI volume written in the pod.
-    Csi { driver: Box<str> },
-    GcePersistentDisk { name: Box<str>, read_only: bool },
-    AwsElasticBlockStore { volume_id: Box<str>, read_only: bool },
-    AzureDisk { name: Box<str>, uri: Box<str> },
-    Cinder { volume_id: Box<str> },
-    Portworx { volume_id: Box<str> },
-    Iscsi { iqn: Box<str>, read_only: bool },
-    Rbd { monitors: Box<[Box<str>]>, pool: Box<str>, image: Box<str>, read_only: bool },
+    Csi {
+        driver: Box<str>,
+    },
+    GcePersistentDisk {
+        name: Box<str>,
+        read_only: bool,
+    },
+    AwsElasticBlockStore {
+        volume_id: Box<str>,
+        read_only: bool,
+    },
+    AzureDisk {
+        name: Box<str>,
+        uri: Box<str>,
+    },
+    Cinder {
+        volume_id: Box<str>,
+    },
+    Portworx {
+        volume_id: Box<str>,
+    },
+    Iscsi {
+        iqn: Box<str>,
+        read_only: bool,
+    },
+    Rbd {
+        monitors: Box<[Box<str>]>,
+        pool: Box<str>,
+        image: Box<str>,
+        read_only: bool,
+    },
 }
 
 impl PodSpec {
@@ -183,7 +208,11 @@ impl PodSpec {
                 affinity.and_then(|affinity| affinity.pod_affinity.as_ref()),
                 affinity.and_then(|affinity| affinity.pod_anti_affinity.as_ref()),
             ),
-            spread_constraints: words.topology_spread_constraints.iter().map(SpreadConstraint::parse).collect(),
+            spread_constraints: words
+                .topology_spread_constraints
+                .iter()
+                .map(SpreadConstraint::parse)
+                .collect(),
             requests: PodRequests::of_spec(words),
             fit_score_requests: PodRequests::for_fit_score(words),
             containers: words.containers.iter().map(Container::parse).collect(),
@@ -309,7 +338,10 @@ impl VolumeSource {
                 })
             })
             .or_else(|| {
-                disk(&words.azure_disk, |azure| Source::AzureDisk { name: azure.disk_name, uri: azure.disk_uri })
+                disk(&words.azure_disk, |azure| Source::AzureDisk {
+                    name: azure.disk_name,
+                    uri: azure.disk_uri,
+                })
             })
             .or_else(|| disk(&words.cinder, |cinder| Source::Cinder { volume_id: cinder.volume_id }))
             .or_else(|| disk(&words.portworx_volume, |disk| Source::Portworx { volume_id: disk.volume_id }))

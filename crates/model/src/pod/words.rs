@@ -31,6 +31,11 @@ pub struct PodWords {
 }
 
 impl PodWords {
+    /// Whether the pod has run its course and takes no room any more. kube-scheduler does not watch such pods.
+    pub fn is_finished(&self) -> bool {
+        matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
+    }
+
     /// `metadata`, for whoever has to fill in what the API server would.
     pub fn metadata_mut(&mut self) -> &mut MetadataWords {
         &mut self.metadata
@@ -268,9 +273,10 @@ impl crate::Interner {
             name.filter(|name| !name.is_empty()).map(|name| interner.name(&name))
         };
         let controller = metadata.owner_references.into_iter().find(|owner| owner.controller);
+        let shared_spec = self.specs.intern(PodSpec::parse(&spec));
         let rare = PodStatus {
             nominated_node_name: some_name(status.nominated_node_name.clone(), self),
-            resized: PodRequests::of_status(&spec, &status),
+            resized: PodRequests::of_status(&spec, &status, &shared_spec.requests),
             preempted_by_scheduler: status.conditions.iter().any(|condition| {
                 condition.kind == "DisruptionTarget"
                     && condition.status == "True"
@@ -283,7 +289,7 @@ impl crate::Interner {
             uid: metadata.uid.into(),
             labels: self.labels.intern(metadata.labels),
             annotations: self.labels.intern(metadata.annotations),
-            spec: self.specs.intern(PodSpec::parse(&spec)),
+            spec: shared_spec,
             node_name: some_name(spec.node_name, self),
             status: (rare != PodStatus::default()).then(|| Box::new(rare)),
             controller: controller.map(|owner| {

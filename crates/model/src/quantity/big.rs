@@ -7,8 +7,6 @@
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
-use super::small;
-
 /// The number is `digits` times ten to the power of `exponent`.
 #[derive(Clone, Debug)]
 pub(super) struct BigDecimal {

@@ -10,8 +10,8 @@
 //! - Some texts that are not in canonical form are printed back as they were written ("+1", "1.500"), until
 //!   arithmetic touches them.
 //!
-//! One thing is not reproduced: in Go, comparing a small amount with a big one turns the former into a big one
-//! in place. Here a comparison changes nothing.
+//! In Go, comparing a small amount with a big one turns the former into a big one in place. Here a comparison changes
+//! nothing; [`Quantity::raise_to`] makes up for it where the difference can be seen.
 
 mod big;
 mod format;
@@ -103,6 +103,19 @@ impl Quantity {
     /// The number of thousandths, rounded up, as Go's `MilliValue` answers; it overflows as `value` does.
     pub fn milli_value(&self) -> i64 {
         self.scaled_value(MILLI_PLACES)
+    }
+
+    /// Takes over `other` if it is larger. Having been compared with a big amount it is a big one too, as in Go, which
+    /// shows in how its value overflows.
+    pub fn raise_to(&mut self, other: &Quantity) {
+        if *other <= *self {
+            return;
+        }
+        let amount = match &self.amount {
+            Amount::Small { .. } => other.amount.clone(),
+            Amount::Big(_) => Amount::Big(Box::new(other.amount.as_big().into_owned())),
+        };
+        *self = Quantity { amount, ..other.clone() };
     }
 
     fn scaled_value(&self, places: u8) -> i64 {

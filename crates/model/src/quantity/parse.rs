@@ -170,10 +170,11 @@ fn parse_small(text: &str, pieces: &Pieces<'_>, scaling: Scaling) -> Option<Quan
 
 /// Whether the exponent is written as it would be printed.
 fn is_plain_exponent(suffix: &str, exponent: i32) -> bool {
-    // Close to the greatest exponent, printing wraps around.
-    let ordinary = exponent != 0 && exponent < i32::MAX - 2;
-    let first_digit = suffix.strip_prefix("e").map(|digits| digits.strip_prefix('-').unwrap_or(digits));
-    ordinary && suffix.len() <= 11 && first_digit.is_some_and(|digits| !digits.starts_with(['0', '+']))
+    let Some(written) = suffix.strip_prefix('e') else { return false };
+    let digits = written.strip_prefix('-').unwrap_or(written);
+    // An exponent that was cut down to 32 bits does not parse as one of 32 bits, and the greatest ones wrap
+    // around when printing moves up to two zeros into them.
+    !digits.starts_with(['0', '+']) && exponent < i32::MAX - 2 && written.parse() == Ok(exponent)
 }
 
 fn parse_big(pieces: &Pieces<'_>, scaling: Scaling) -> Quantity {

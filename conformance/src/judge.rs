@@ -1,0 +1,159 @@
+//! Runs cases through our own engine.
+
+use std::sync::Arc;
+
+use supercargo_engine::{Evaluation, Rules, Thoroughness, evaluate};
+use supercargo_framework::{Context, Fixes, Memories, Profile, Registry};
+use supercargo_model::{Cluster, Decoded, Decoder, MetadataWords, Pod, PodWords, Timestamp};
+
+use crate::case::{Case, CaseError};
+use crate::verdict::{CaseVerdict, Verdict};
+
+/// What a pod that does not say when it was created gets, plus a second for each pod before it.
+const FIRST_CREATION: i64 = 1_800_000_000;
+/// The time of all attempts: after everything that happens in a case.
+const NOW: i64 = 1_900_000_000;
+
+/// Judges cases with the plugins of a registry.
+#[derive(Debug)]
+pub struct Judge<'a> {
+    registry: &'a Registry,
+    /// The profile of the last configuration: cases that follow each other often share it.
+    last_profile: Option<(Option<String>, Result<Profile, CaseError>)>,
+}
+
+impl<'a> Judge<'a> {
+    /// A judge with these plugins.
+    pub fn new(registry: &'a Registry) -> Self {
+        Judge { registry, last_profile: None }
+    }
+
+    /// Judges one case. A case that cannot be judged gets its error as the verdict.
+    pub fn judge(&mut self, case: &Case<'_>) -> CaseVerdict {
+        match self.try_judge(case) {
+            Ok(verdicts) => {
+                CaseVerdict { name: case.name.clone(), error: String::new(), verdicts: Some(verdicts) }
+            }
+            Err(error) => CaseVerdict { name: case.name.clone(), error: error.to_string(), verdicts: None },
+        }
+    }
+
+    fn try_judge(&mut self, case: &Case<'_>) -> Result<Vec<Verdict>, CaseError> {
+        let profile = self.profile(case)?;
+        let mut court = Court::open(profile, case)?;
+        court.pending.clone().iter().map(|pod| court.judge(pod)).collect()
+    }
+
+    fn profile(&mut self, case: &Case<'_>) -> Result<&Profile, CaseError> {
+        let config = case.config.map(|config| config.get().to_owned());
+        if self.last_profile.as_ref().is_none_or(|(last, _)| *last != config) {
+            let profile = read_profile(config.as_deref(), self.registry);
+            self.last_profile = Some((config, profile));
+        }
+        let (_, profile) = self.last_profile.as_ref().expect("it was just read");
+        profile.as_ref().map_err(Clone::clone)
+    }
+}
+
+fn read_profile(config: Option<&str>, registry: &Registry) -> Result<Profile, CaseError> {
+    let problems = |problems: supercargo_config::Problems| CaseError::Config(problems.to_string());
+    let kube = match config {
+        None => supercargo_config::KubeSchedulerConfiguration::default(),
+        Some(text) => supercargo_config::load(text).map_err(problems)?.kube,
+    };
+    supercargo_config::build_profile(&kube, registry, 0).map_err(problems)
+}
+
+/// One case on trial: its cluster, and the pods that wait for their verdicts.
+struct Court<'p> {
+    profile: &'p Profile,
+    cluster: Cluster,
+    pending: Vec<Arc<Pod>>,
+}
+
+impl<'p> Court<'p> {
+    fn open(profile: &'p Profile, case: &Case<'_>) -> Result<Self, CaseError> {
+        let reads = profile.reads.as_ref();
+        let kinds = reads.map(|reads| reads.kinds.clone()).unwrap_or_default();
+        let decoder = Decoder::new(kinds, reads.is_some_and(|reads| reads.raw_objects));
+        let mut court = Court { profile, cluster: Cluster::default(), pending: Vec::new() };
+        for (index, object) in case.objects.iter().enumerate() {
+            let decoded = decoder.decode(object.get()).map_err(|error| CaseError::Object { index, error })?;
+            match decoded {
+                Decoded::Node(node) => {
+                    court.cluster.put_node(&node);
+                }
+                Decoded::Pod(pod) => {
+                    let pod = Arc::new(court.cluster.interner().pod(*pod));
+                    court.enter(&pod)?;
+                }
+                Decoded::Object(object) => court.cluster.put_object(object),
+                Decoded::Unread => {}
+            }
+        }
+        for (index, pod) in case.pods.iter().enumerate() {
+            let decoded = decoder.decode(pod.get()).map_err(|error| CaseError::Pod { index, error })?;
+            let Decoded::Pod(mut words) = decoded else { return Err(CaseError::NotAPod { index }) };
+            complete(&mut words, index);
+            let pod = Arc::new(court.cluster.interner().pod(*words));
+            court.enter(&pod)?;
+            court.pending.push(pod);
+        }
+        Ok(court)
+    }
+
+    /// Puts a pod where it belongs: on its node, or on the list of those nominated to one.
+    fn enter(&mut self, pod: &Arc<Pod>) -> Result<(), CaseError> {
+        if pod.node_name.is_some() {
+            self.cluster.add_pod(pod.clone())?;
+        } else if let Some(node_name) = pod.nominated_node_name() {
+            self.cluster.nominate(pod.clone(), node_name);
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self, pod: &Arc<Pod>) -> Result<Verdict, CaseError> {
+        let evaluation = self.evaluate(pod);
+        let snapshot = self.cluster.snapshot();
+        let verdict = Verdict::new(pod, &evaluation, snapshot);
+        let chosen = evaluation.chosen.map(|row| snapshot.node(row).name().clone());
+        for victim in &evaluation.victims {
+            self.cluster.remove_pod(&victim.uid);
+        }
+        if let Some(node_name) = chosen {
+            self.place(pod, node_name)?;
+        }
+        Ok(verdict)
+    }
+
+    fn evaluate(&mut self, pod: &Arc<Pod>) -> Evaluation {
+        let memories = Memories::default();
+        let context = Context {
+            cluster: self.cluster.snapshot(),
+            now: Timestamp::from_seconds(NOW),
+            memories: &memories,
+            seed: 0,
+            fixes: Fixes::default(),
+        };
+        evaluate(self.profile, context, pod, Rules::CONFORMANCE, Thoroughness::FirstRejection, &mut 0)
+    }
+
+    /// Puts a pod on the node that was chosen. Nominations stay as the case gives them, the pod's own as well.
+    fn place(&mut self, pod: &Arc<Pod>, node_name: Arc<str>) -> Result<(), CaseError> {
+        self.cluster.add_pod(Arc::new(Pod { node_name: Some(node_name), ..(**pod).clone() }))?;
+        if let Some(node_name) = pod.nominated_node_name() {
+            self.cluster.nominate(pod.clone(), node_name);
+        }
+        Ok(())
+    }
+}
+
+/// Fills in what the API server would have.
+fn complete(words: &mut PodWords, index: usize) {
+    let metadata: &mut MetadataWords = words.metadata_mut();
+    if metadata.uid.is_empty() {
+        metadata.uid = format!("pending-{index}");
+    }
+    let created = Timestamp::from_seconds(FIRST_CREATION + index as i64);
+    metadata.creation_timestamp.get_or_insert(created);
+}

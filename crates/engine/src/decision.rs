@@ -1,0 +1,57 @@
+//! What was decided, kept small.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use supercargo_framework::Nomination;
+use supercargo_model::{Pod, Row};
+
+/// What was decided for a pod. Small enough to keep for every pod: [`crate::Engine::unfold`] turns it into all that was
+/// said, as long as the cluster has not changed since.
+#[derive(Clone, Debug)]
+pub struct Decision {
+    /// The pod.
+    pub pod: Arc<Pod>,
+    /// The state of the cluster that it was made on.
+    pub version: u64,
+    /// Which attempt it was.
+    pub attempt: u64,
+    /// Where the search for nodes began.
+    pub start: usize,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// What came of an attempt to place a pod.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// The pod goes to a node.
+    Place {
+        /// The node's row.
+        row: Row,
+        /// The node's name.
+        node: Arc<str>,
+        /// Its total score; 0 if there was no choice.
+        score: i64,
+        /// How many nodes were feasible.
+        feasible: usize,
+        /// How many of them were as good as this one, itself included.
+        ties: usize,
+    },
+    /// The pod fits nowhere now. That is an answer, not an error.
+    Unschedulable {
+        /// Why, in words for people.
+        message: String,
+        /// The plugins that rejected it.
+        plugins: BTreeSet<&'static str>,
+        /// What becomes of its nominated node.
+        nomination: Nomination,
+        /// The pods that have to go to make room.
+        victims: Vec<Arc<Pod>>,
+    },
+    /// Something broke.
+    Failed {
+        /// What.
+        error: String,
+    },
+}

@@ -1,0 +1,20 @@
+//! Decides for a pod, on one immutable snapshot of the cluster, with the plugins of one profile.
+//!
+//! [`evaluate()`] runs all plugins on all nodes and returns every word they said, as an [`Evaluation`]. [`Engine`] keeps
+//! a cluster and its profiles and returns a small [`Decision`] for each pod, which it can unfold into the whole
+//! evaluation when somebody looks. Nothing here does I/O, reads a clock or draws a random number of its own: the same
+//! cluster, pod and seed always give the same answer.
+
+mod chance;
+mod decision;
+mod engine;
+mod evaluate;
+mod filtering;
+mod rehearsal;
+mod sampling;
+mod scoring;
+
+pub use chance::{Seed, Ties};
+pub use decision::{Decision, Outcome};
+pub use engine::{Engine, EngineOptions, StaleDecision, UnknownProfile};
+pub use evaluate::{Evaluation, FilterWord, PluginScores, Rules, Thoroughness, evaluate};

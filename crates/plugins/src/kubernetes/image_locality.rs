@@ -1,0 +1,96 @@
+use supercargo_framework::{
+    Cycle, Extensions, MAX_NODE_SCORE, NoArgs, NodeField, Plugin, PodField, Reads, Score, Status,
+};
+use supercargo_model::cluster::ImageState;
+use supercargo_model::pod::VolumeSource;
+use supercargo_model::{NodeRef, PodSpec};
+
+const MEBIBYTE: i64 = 1024 * 1024;
+/// Images smaller than this, all together, are not worth going anywhere for.
+const MIN_THRESHOLD: i64 = 23 * MEBIBYTE;
+/// Beyond this much a container, more makes no difference.
+const MAX_CONTAINER_THRESHOLD: i64 = 1000 * MEBIBYTE;
+
+/// # What
+/// Prefers nodes that have the pod's images already, by size. An image counts less the fewer nodes have it, so that
+/// one node does not attract all pods of a new image.
+///
+/// # Why
+/// Pulling a large image takes time.
+///
+/// # Arguments
+/// None.
+///
+/// # Example
+/// 500 MiB on two of four nodes, one container: those two score 23, the others 0.
+///
+/// # Difference from upstream
+/// None in a verdict. In a live cluster upstream may count the nodes that have an image from a stale copy
+/// (spec §10, item 6); the count here is always current.
+#[derive(Debug)]
+pub struct ImageLocality;
+
+impl Plugin for ImageLocality {
+    const NAME: &'static str = "ImageLocality";
+    type Args = NoArgs;
+
+    fn new(_: NoArgs) -> Self {
+        ImageLocality
+    }
+
+    fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+        points.score()
+    }
+
+    fn reads(&self) -> Reads {
+        Reads::nothing().pod(&[PodField::Images]).node(&[NodeField::Images])
+    }
+}
+
+impl Score for ImageLocality {
+    fn score(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Result<i64, Status> {
+        let spec = &cycle.pod.spec;
+        let node_count = cycle.cluster().node_count();
+        let present = image_names(spec).filter_map(|name| node.image(name));
+        let sum = present.map(|image| scaled_size(image, node_count)).fold(0, i64::wrapping_add);
+        Ok(score(sum, spec.init_containers.len() + spec.containers.len()))
+    }
+}
+
+/// The images that the pod needs, each as often as it is named.
+fn image_names(spec: &PodSpec) -> impl Iterator<Item = &str> {
+    let containers = spec.init_containers.iter().chain(&spec.containers).map(|container| &*container.image);
+    let volumes = spec.volumes.iter().filter_map(|volume| match &volume.source {
+        VolumeSource::Image(reference) => Some(&**reference),
+        _ => None,
+    });
+    containers.chain(volumes)
+}
+
+fn scaled_size(image: ImageState, node_count: usize) -> i64 {
+    let spread = f64::from(image.node_count) / node_count as f64;
+    (image.size as f64 * spread) as i64
+}
+
+fn score(sum: i64, container_count: usize) -> i64 {
+    let maximum = MAX_CONTAINER_THRESHOLD.wrapping_mul(container_count as i64);
+    // Not `clamp`: a pod without containers has a maximum below the minimum.
+    let sum = if sum < MIN_THRESHOLD { MIN_THRESHOLD } else { sum.min(maximum) };
+    MAX_NODE_SCORE * (sum - MIN_THRESHOLD) / (maximum - MIN_THRESHOLD)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors() {
+        let spread_over_half = ImageState { size: 500 * MEBIBYTE, node_count: 2 };
+        assert_eq!(score(scaled_size(spread_over_half, 4), 1), 23);
+        assert_eq!(score(scaled_size(spread_over_half, 4), 2), 11);
+        let small = ImageState { size: 40 * MEBIBYTE, node_count: 1 };
+        assert_eq!(score(scaled_size(small, 4), 1), 0);
+        assert_eq!(score(0, 0), 0, "no containers, no division by zero");
+        assert_eq!(score(i64::MAX, 3), 100);
+    }
+}
