@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::bytes::Bytes;
 use crate::codes;
-use crate::duration::Duration;
 use crate::nearest::did_you_mean;
 use crate::problem::{Problem, Problems};
+use supercargo_framework::{GoDuration, InvalidDuration};
 
 /// A type that can be read from a value. Null leaves the default in place, as in Go.
 pub(crate) trait Read: Sized + Default {
@@ -155,7 +155,7 @@ impl Read for String {
     }
 }
 
-impl Read for Duration {
+impl Read for GoDuration {
     // metav1.Duration reads null as the empty string, which is no duration.
     const READS_NULL: bool = true;
 
@@ -165,14 +165,14 @@ impl Read for Duration {
             Value::String(text) => text,
             other => {
                 wrong_type(other, "a string such as \"15s\"", path, problems);
-                return Duration::default();
+                return GoDuration::default();
             }
         };
-        text.parse().unwrap_or_else(|error: crate::InvalidDuration| {
+        text.parse().unwrap_or_else(|error: InvalidDuration| {
             let hint = "write a duration as \"15s\", \"1m30s\" or \"0s\"".to_owned();
             let problem = Problem::new(&codes::INVALID_DURATION, path, error.to_string());
             problems.push(problem.with_hint(hint));
-            Duration::default()
+            GoDuration::default()
         })
     }
 }

@@ -9,13 +9,13 @@ use crate::args;
 use crate::build::{apply_extenders, check_names, check_queue_sort, plan_all};
 use crate::codes;
 use crate::decode::KUBE_API_VERSION;
-use crate::duration::Duration;
 use crate::merge::merged_plugins;
 use crate::problem::Problems;
 use crate::traps;
 use crate::types::{
     Extender, KubeSchedulerConfiguration, KubeSchedulerProfile, LeaderElection, PluginConfig, Slot,
 };
+use supercargo_framework::GoDuration;
 
 /// Finds all problems: what upstream's validator minds, then what stands in the way of making the profiles, then
 /// warnings about what is allowed but hardly meant.
@@ -72,7 +72,7 @@ fn validate_leader_election(election: &LeaderElection, problems: &mut Problems) 
         ("renewDeadline", election.renew_deadline),
         ("retryPeriod", election.retry_period),
     ] {
-        if duration <= Duration(0) {
+        if duration <= GoDuration(0) {
             problems.invalid(&codes::LEADER_ELECTION, path(field), duration, "must be greater than zero");
         }
     }

@@ -105,7 +105,8 @@ impl Engine {
         thoroughness: Thoroughness,
     ) -> Result<Evaluation, UnknownProfile> {
         let scheduler_name = &*pod.spec.scheduler_name;
-        let Some(profile) = self.profiles.iter().find(|profile| profile.scheduler_name == scheduler_name) else {
+        let Some(profile) = self.profiles.iter().find(|profile| profile.scheduler_name == scheduler_name)
+        else {
             return Err(UnknownProfile { pod: pod.key(), scheduler_name: scheduler_name.to_owned() });
         };
         let context = Context {

@@ -28,7 +28,11 @@ mod tests {
             (Some(42), 1000, 420),
             (Some(5), 0, 0),
         ] {
-            assert_eq!(feasible_nodes_wanted(percentage, node_count), wanted, "{percentage:?} of {node_count}");
+            assert_eq!(
+                feasible_nodes_wanted(percentage, node_count),
+                wanted,
+                "{percentage:?} of {node_count}"
+            );
         }
     }
 }

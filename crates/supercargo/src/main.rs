@@ -4,6 +4,7 @@ mod config_check;
 mod config_default;
 mod input;
 mod outcome;
+mod verdicts;
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +12,6 @@ mod tests;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use supercargo_framework::Registry;
 
 use crate::config_check::CheckOptions;
 use crate::config_default::DefaultOptions;
@@ -30,6 +30,8 @@ enum Command {
     /// Check configurations, or see what they come to
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Judge conformance cases: one case a line in, one verdict a line out
+    Verdicts,
 }
 
 #[derive(Debug, Subcommand)]
@@ -45,15 +47,11 @@ fn main() -> ExitCode {
 }
 
 fn run(line: CommandLine) -> Outcome {
-    let registry = registry();
+    let registry = supercargo_plugins::registry();
     let result = match line.command {
         Command::Config(ConfigCommand::Check(options)) => Ok(config_check::run(&options, &registry)),
         Command::Config(ConfigCommand::Default(options)) => config_default::run(&options, &registry),
+        Command::Verdicts => verdicts::run(&registry),
     };
     result.unwrap_or_else(|error| Outcome::failure(&error))
-}
-
-/// The plugins of this scheduler.
-fn registry() -> Registry {
-    Registry::default()
 }

@@ -1,8 +1,8 @@
 //! The whole of a configuration, and what is made from tables.
 
 use super::{HEAD, plugins, support};
-use crate::quirks::{self, QUIRKS};
 use crate::{Loaded, codes, effective, load, to_yaml};
+use supercargo_framework::QUIRKS;
 
 fn whole(text: &str) -> Loaded {
     let loaded = load(text).unwrap_or_else(|problems| panic!("{problems}\nof:\n{text}"));
@@ -87,7 +87,7 @@ fn codes_are_distinct_and_in_order() {
 #[test]
 fn names_of_quirks_are_distinct() {
     for quirk in QUIRKS {
-        let mut fixes = crate::Fixes::default();
+        let mut fixes = supercargo_framework::Fixes::default();
         assert!(fixes.enable(quirk.name));
         assert_eq!(fixes.names(), [quirk.name]);
     }
@@ -96,7 +96,9 @@ fn names_of_quirks_are_distinct() {
 #[test]
 fn references_are_fresh() {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference");
-    for (name, wanted) in [("config-codes.md", codes::reference()), ("quirks.md", quirks::reference())] {
+    for (name, wanted) in
+        [("config-codes.md", codes::reference()), ("quirks.md", supercargo_framework::quirks_reference())]
+    {
         let path = format!("{directory}/{name}");
         if std::env::var_os("UPDATE_DOCS").is_some() {
             std::fs::create_dir_all(directory).expect("can be made");

@@ -1,7 +1,9 @@
 //! Strict reading.
 
 use super::{HEAD, check, check_hint, plugins};
-use crate::{Duration, KubeSchedulerConfiguration, Loaded, TieBreak, load, load_all};
+use supercargo_framework::GoDuration;
+
+use crate::{KubeSchedulerConfiguration, Loaded, TieBreak, load, load_all};
 
 const OWN: &str = "apiVersion: supercargo.dev/v1alpha1\nkind: SupercargoConfiguration\n";
 
@@ -81,8 +83,12 @@ delayCacheUntilActive: yes
     let config = load(&text).expect("all of it is right").kube;
     assert_eq!(config.parallelism, 8, "octal, as in YAML 1.1");
     assert!(!config.leader_election.leader_elect);
-    assert_eq!(config.leader_election.renew_deadline, Duration::from_secs(90));
-    assert_eq!(config.leader_election.retry_period, Duration::from_secs(2), "zero stands for the default");
+    assert_eq!(config.leader_election.renew_deadline, GoDuration::from_seconds(90));
+    assert_eq!(
+        config.leader_election.retry_period,
+        GoDuration::from_seconds(2),
+        "zero stands for the default"
+    );
     assert!(!config.enable_profiling && !config.enable_contention_profiling, "the one follows the other");
     assert_eq!(config.pod_max_backoff_seconds, 3, "a float without a fraction is an integer in YAML");
     assert_eq!(config.profiles[0].percentage_of_nodes_to_score, Some(0));

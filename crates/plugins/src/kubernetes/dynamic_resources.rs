@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Actions, Args, ClusterEvent, Context, Cycle, Diagnosis, Enqueue, Extensions, FieldProblems, Filter, GoDuration,
-    Memories, NodeScore, Plugin, PodField, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult,
-    Reads, Rehearsal, Reserve, Score, Status, Step,
+    Actions, Args, ClusterEvent, Context, Cycle, Diagnosis, Enqueue, Extensions, FieldProblems, Filter,
+    GoDuration, Memories, NodeScore, Plugin, PodField, PostFilter, PostFilterResult, PreBind, PreEnqueue,
+    PreFilter, PreFilterResult, Reads, Rehearsal, Reserve, Score, Status, Step,
 };
 use supercargo_model::kinds::DeviceClass;
 use supercargo_model::{Kind, NodeRef, Objects, Pod};
@@ -83,7 +83,11 @@ impl Plugin for DynamicResources {
 
 impl PreEnqueue for DynamicResources {
     fn pre_enqueue(&self, _: &Context<'_>, pod: &Pod) -> Status {
-        if pod.spec.resource_claims.is_empty() { Status::success() } else { Status::unresolvable(REASON_CLAIMS) }
+        if pod.spec.resource_claims.is_empty() {
+            Status::success()
+        } else {
+            Status::unresolvable(REASON_CLAIMS)
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use supercargo_framework::{
-    Actions, Args, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, FieldProblems, Filter, Hint, NodeField,
-    NodeScore, Plugin, PodField, PreFilter, PreFilterResult, PreScore, Reads, Score, Status,
+    Actions, Args, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, FieldProblems, Filter, Hint,
+    NodeField, NodeScore, Plugin, PodField, PreFilter, PreFilterResult, PreScore, Reads, Score, Status,
 };
 use supercargo_model::node_selector::{NodeSelector, NodeSelectorWords, PreferredTerm, PreferredTermWords};
 use supercargo_model::{NodeRef, Pod, Row};
@@ -56,9 +56,15 @@ pub struct NodeAffinityArgs {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AddedAffinity {
-    #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "requiredDuringSchedulingIgnoredDuringExecution",
+        skip_serializing_if = "Option::is_none"
+    )]
     required: Option<Value>,
-    #[serde(rename = "preferredDuringSchedulingIgnoredDuringExecution", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "preferredDuringSchedulingIgnoredDuringExecution",
+        skip_serializing_if = "Option::is_none"
+    )]
     preferred: Option<Value>,
 }
 

@@ -6,8 +6,8 @@ mod terms;
 
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Actions, Args, Change, ClusterEvent, Context, Enqueue, Extensions, FieldProblems, Hint, NodeField, Plugin, PodField,
-    Reads,
+    Actions, Args, Change, ClusterEvent, Context, Enqueue, Extensions, FieldProblems, Hint, NodeField,
+    Plugin, PodField, Reads,
 };
 use supercargo_model::kinds::Namespace;
 use supercargo_model::pod::PodAffinityTerm;
@@ -126,9 +126,10 @@ fn pod_change_helps(pod: &Pod, old: Option<&Pod>, new: Option<&Pod>) -> bool {
     }
     match (old, new) {
         (Some(old), Some(new)) => {
-            let came = !matches_all(&affinity.required, pod, old) && matches_all(&affinity.required, pod, new);
-            let went =
-                matches_all(&affinity.required_anti, pod, old) && !matches_all(&affinity.required_anti, pod, new);
+            let came =
+                !matches_all(&affinity.required, pod, old) && matches_all(&affinity.required, pod, new);
+            let went = matches_all(&affinity.required_anti, pod, old)
+                && !matches_all(&affinity.required_anti, pod, new);
             came || went
         }
         (None, Some(new)) => matches_all(&affinity.required, pod, new),
@@ -143,7 +144,8 @@ fn pod_change_helps(pod: &Pod, old: Option<&Pod>, new: Option<&Pod>) -> bool {
 /// As upstream, hints do not look up namespace labels.
 fn matches_all(terms: &[PodAffinityTerm], owner: &Pod, pod: &Pod) -> bool {
     let no_labels = Labels::default();
-    let matches = |term: &PodAffinityTerm| term.matches(&owner.namespace, &pod.namespace, &no_labels, &pod.labels);
+    let matches =
+        |term: &PodAffinityTerm| term.matches(&owner.namespace, &pod.namespace, &no_labels, &pod.labels);
     !terms.is_empty() && terms.iter().all(matches)
 }
 

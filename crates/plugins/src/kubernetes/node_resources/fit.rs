@@ -2,8 +2,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Actions, Args, Change, ClusterEvent, Code, Context, Cycle, Enqueue, Extensions, FieldProblems, Filter, Fixes, Hint,
-    NodeField, Plugin, PodField, PreFilter, PreFilterResult, PreScore, Reads, Score, Status,
+    Actions, Args, Change, ClusterEvent, Code, Context, Cycle, Enqueue, Extensions, FieldProblems, Filter,
+    Fixes, Hint, NodeField, Plugin, PodField, PreFilter, PreFilterResult, PreScore, Reads, Score, Status,
 };
 use supercargo_model::names::{label_key_problems, resource};
 use supercargo_model::wire::null_default;
@@ -106,9 +106,11 @@ impl Plugin for NodeResourcesFit {
     }
 
     fn reads(&self) -> Reads {
-        Reads::nothing()
-            .pod(&[PodField::Requests])
-            .node(&[NodeField::Allocatable, NodeField::Requested, NodeField::Pods])
+        Reads::nothing().pod(&[PodField::Requests]).node(&[
+            NodeField::Allocatable,
+            NodeField::Requested,
+            NodeField::Pods,
+        ])
     }
 }
 
@@ -149,7 +151,9 @@ impl Score for NodeResourcesFit {
             }
         };
         let levels = self.strategy.resources.iter().zip(requests);
-        Ok(self.strategy.score(levels.map(|(spec, request)| level(node, &spec.name, *request, Sums::NonZero))))
+        Ok(self
+            .strategy
+            .score(levels.map(|(spec, request)| level(node, &spec.name, *request, Sums::NonZero))))
     }
 }
 

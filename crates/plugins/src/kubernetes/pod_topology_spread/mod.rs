@@ -6,8 +6,8 @@ mod filtering;
 mod logarithm;
 mod scoring;
 
-pub use args::PodTopologySpreadArgs;
 use args::DefaultingType;
+pub use args::PodTopologySpreadArgs;
 
 use supercargo_framework::{
     Actions, Change, ClusterEvent, Context, Enqueue, Extensions, Hint, NodeField, Plugin, PodField, Reads,
@@ -88,10 +88,8 @@ impl Plugin for PodTopologySpread {
 
 impl Enqueue for PodTopologySpread {
     fn events(&self) -> Vec<ClusterEvent> {
-        let pod = Actions::ADD
-            .or(Actions::UPDATE_POD_LABEL)
-            .or(Actions::UPDATE_POD_TOLERATION)
-            .or(Actions::DELETE);
+        let pod =
+            Actions::ADD.or(Actions::UPDATE_POD_LABEL).or(Actions::UPDATE_POD_TOLERATION).or(Actions::DELETE);
         let node =
             Actions::ADD.or(Actions::DELETE).or(Actions::UPDATE_NODE_LABEL).or(Actions::UPDATE_NODE_TAINT);
         vec![ClusterEvent::pod(pod), ClusterEvent::node(node)]
@@ -110,7 +108,8 @@ impl Enqueue for PodTopologySpread {
 }
 
 fn pod_change_helps(pod: &Pod, old: Option<&Pod>, new: Option<&Pod>, constraints: &[Constraint]) -> bool {
-    let involved = |other: &Pod| other.uid == pod.uid || (takes_room(other) && other.namespace == pod.namespace);
+    let involved =
+        |other: &Pod| other.uid == pod.uid || (takes_room(other) && other.namespace == pod.namespace);
     if !old.is_none_or(involved) || !new.is_none_or(involved) {
         return false;
     }
@@ -129,7 +128,11 @@ fn pod_change_helps(pod: &Pod, old: Option<&Pod>, new: Option<&Pod>, constraints
     }
 }
 
-fn node_change_helps(old: Option<&NodeRef<'_>>, new: Option<&NodeRef<'_>>, constraints: &[Constraint]) -> bool {
+fn node_change_helps(
+    old: Option<&NodeRef<'_>>,
+    new: Option<&NodeRef<'_>>,
+    constraints: &[Constraint],
+) -> bool {
     let has_all_keys = |node: &NodeRef<'_>| {
         constraints.iter().all(|constraint| node.label(&constraint.topology_key).is_some())
     };

@@ -1,5 +1,7 @@
 //! Where upstream errs, we err with it, unless the configuration asks for the fix. All such places are listed here.
 
+use serde::{Serialize, Serializer};
+
 /// A place where upstream does what nobody would want, and which we follow by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quirk {
@@ -14,10 +16,10 @@ pub struct Quirk {
 }
 
 /// The reference of all quirks, in Markdown.
-pub fn reference() -> String {
+pub fn quirks_reference() -> String {
     let mut text = String::from(
         "# Quirks of kube-scheduler's, and their fixes\n\n\
-         Made from `crates/config/src/quirks.rs`; run `UPDATE_DOCS=1 cargo test -p supercargo-config` to make it anew.\n\n\
+         Made from `crates/framework/src/quirks.rs`; run `UPDATE_DOCS=1 cargo test -p supercargo-config` to make it anew.\n\n\
          By default we decide as kube-scheduler does, mistakes included. `fixes` in a `SupercargoConfiguration` asks for \
          something better, one name at a time.\n\n\
          | name | kube-scheduler, and we by default | with the fix | reference |\n|---|---|---|---|\n",
@@ -58,6 +60,12 @@ macro_rules! quirks {
             }
         }
     };
+}
+
+impl Serialize for Fixes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.names().serialize(serializer)
+    }
 }
 
 quirks! {
