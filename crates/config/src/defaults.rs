@@ -1,6 +1,7 @@
 //! What is meant where nothing is written.
 
-use crate::duration::Duration;
+use supercargo_framework::GoDuration;
+
 use crate::types::{
     ClientConnection, KubeSchedulerConfiguration, KubeSchedulerProfile, LeaderElection, Plugin, PluginSet,
     Plugins,
@@ -110,9 +111,9 @@ impl Default for LeaderElection {
     fn default() -> Self {
         LeaderElection {
             leader_elect: true,
-            lease_duration: Duration::from_secs(15),
-            renew_deadline: Duration::from_secs(10),
-            retry_period: Duration::from_secs(2),
+            lease_duration: GoDuration::from_seconds(15),
+            renew_deadline: GoDuration::from_seconds(10),
+            retry_period: GoDuration::from_seconds(2),
             resource_lock: "leases".to_owned(),
             resource_name: "kube-scheduler".to_owned(),
             resource_namespace: "kube-system".to_owned(),

@@ -3,10 +3,10 @@
 //! Serde would stop at the first problem. Here each type reads what it can, notes what it cannot, and goes on.
 
 use serde_json::Value;
+use supercargo_framework::GoDuration;
 
 use crate::bytes::Bytes;
 use crate::codes;
-use crate::duration::Duration;
 use crate::nearest::did_you_mean;
 use crate::problem::{Problem, Problems};
 
@@ -155,7 +155,7 @@ impl Read for String {
     }
 }
 
-impl Read for Duration {
+impl Read for GoDuration {
     // metav1.Duration reads null as the empty string, which is no duration.
     const READS_NULL: bool = true;
 
@@ -165,14 +165,14 @@ impl Read for Duration {
             Value::String(text) => text,
             other => {
                 wrong_type(other, "a string such as \"15s\"", path, problems);
-                return Duration::default();
+                return GoDuration::ZERO;
             }
         };
-        text.parse().unwrap_or_else(|error: crate::InvalidDuration| {
+        text.parse().unwrap_or_else(|_| {
             let hint = "write a duration as \"15s\", \"1m30s\" or \"0s\"".to_owned();
-            let problem = Problem::new(&codes::INVALID_DURATION, path, error.to_string());
-            problems.push(problem.with_hint(hint));
-            Duration::default()
+            let message = format!("time: invalid duration {text:?}");
+            problems.push(Problem::new(&codes::INVALID_DURATION, path, message).with_hint(hint));
+            GoDuration::ZERO
         })
     }
 }

@@ -18,7 +18,6 @@ pub mod codes;
 mod decode;
 mod defaults;
 mod document;
-mod duration;
 mod effective;
 mod fields;
 mod merge;
@@ -34,12 +33,10 @@ mod validate;
 pub use build::{build_profile, build_profiles};
 pub use bytes::Bytes;
 pub use decode::{Loaded, load, load_all};
-pub use duration::{Duration, InvalidDuration};
 pub use effective::{effective, to_yaml};
 pub use merge::merged_plugins;
 pub use own::{SupercargoConfiguration, TieBreak};
 pub use problem::{Problem, Problems, Severity};
-pub use quirks::Fixes;
 pub use types::{
     ClientConnection, Extender, ExtenderTlsConfig, KubeSchedulerConfiguration, KubeSchedulerProfile,
     LeaderElection, ManagedResource, Plugin, PluginConfig, PluginSet, Plugins, Slot,

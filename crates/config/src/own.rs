@@ -4,12 +4,13 @@
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
+use supercargo_framework::Fixes;
 
 use crate::codes;
 use crate::fields::{Read, read_object};
 use crate::nearest::did_you_mean;
 use crate::problem::{Problem, Problems};
-use crate::quirks::{Fixes, QUIRKS};
+use crate::quirks::{self, QUIRKS};
 
 /// The settings of our own, of kind `SupercargoConfiguration` in `supercargo.dev/v1alpha1`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -20,6 +21,7 @@ pub struct SupercargoConfiguration {
     /// Where the draw starts, if there is one.
     pub seed: u64,
     /// Which of upstream's quirks are fixed.
+    #[serde(serialize_with = "write_names")]
     pub fixes: Fixes,
 }
 
@@ -58,7 +60,7 @@ impl Read for Fixes {
         let mut fixes = Fixes::default();
         for (index, name) in Vec::<String>::read(value, path, problems).into_iter().enumerate() {
             // What is no string has been reported already.
-            if value[index].is_string() && !fixes.enable(&name) {
+            if value[index].is_string() && !quirks::enable(&mut fixes, &name) {
                 let names: Vec<&str> = QUIRKS.iter().map(|quirk| quirk.name).collect();
                 let hint = did_you_mean(&name, names.iter().copied())
                     .unwrap_or_else(|| format!("the fixes are {}", names.join(", ")));
@@ -71,8 +73,6 @@ impl Read for Fixes {
     }
 }
 
-impl Serialize for Fixes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.names().serialize(serializer)
-    }
+fn write_names<S: Serializer>(fixes: &Fixes, serializer: S) -> Result<S::Ok, S::Error> {
+    quirks::names(fixes).serialize(serializer)
 }

@@ -1,5 +1,7 @@
 //! Where upstream errs, we err with it, unless the configuration asks for the fix. All such places are listed here.
 
+use supercargo_framework::Fixes;
+
 /// A place where upstream does what nobody would want, and which we follow by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quirk {
@@ -34,28 +36,20 @@ macro_rules! quirks {
         pub const QUIRKS: &[Quirk] =
             &[$(Quirk { name: $name, upstream: $upstream, fix: $fix, reference: $reference }),*];
 
-        /// Which quirks are fixed; by default none.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct Fixes {
-            $(#[doc = $fix] pub $field: bool,)*
+        /// Asks for a fix by its name; false if there is none of that name.
+        pub fn enable(fixes: &mut Fixes, name: &str) -> bool {
+            match name {
+                $($name => fixes.$field = true,)*
+                _ => return false,
+            }
+            true
         }
 
-        impl Fixes {
-            /// Asks for a fix by its name; false if there is none of that name.
-            pub fn enable(&mut self, name: &str) -> bool {
-                match name {
-                    $($name => self.$field = true,)*
-                    _ => return false,
-                }
-                true
-            }
-
-            /// The names of the fixes that are asked for.
-            pub fn names(&self) -> Vec<&'static str> {
-                let mut names = Vec::new();
-                $(if self.$field { names.push($name); })*
-                names
-            }
+        /// The names of the fixes that are asked for.
+        pub fn names(fixes: &Fixes) -> Vec<&'static str> {
+            // Without `..`, so that a fix without a name does not compile.
+            let Fixes { $($field),* } = fixes;
+            [$(($name, *$field)),*].into_iter().filter(|(_, on)| *on).map(|(name, _)| name).collect()
         }
     };
 }

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use supercargo_framework::Registry;
+use supercargo_framework::{GoDuration, Registry};
 use supercargo_model::names::{label_key_problems, resource};
 
 use crate::args;
 use crate::build::{apply_extenders, check_names, check_queue_sort, plan_all};
 use crate::codes;
 use crate::decode::KUBE_API_VERSION;
-use crate::duration::Duration;
 use crate::merge::merged_plugins;
 use crate::problem::Problems;
 use crate::traps;
@@ -72,7 +71,7 @@ fn validate_leader_election(election: &LeaderElection, problems: &mut Problems) 
         ("renewDeadline", election.renew_deadline),
         ("retryPeriod", election.retry_period),
     ] {
-        if duration <= Duration(0) {
+        if duration <= GoDuration::ZERO {
             problems.invalid(&codes::LEADER_ELECTION, path(field), duration, "must be greater than zero");
         }
     }

@@ -55,5 +55,5 @@ fn run(line: CommandLine) -> Outcome {
 
 /// The plugins of this scheduler.
 fn registry() -> Registry {
-    Registry::default()
+    supercargo_plugins::registry()
 }

@@ -1,9 +1,5 @@
 //! What the commands print, to the letter.
 
-// The plugins that do nothing serve here too, as long as the real ones are not in the registry.
-#[path = "../../config/src/tests/support.rs"]
-mod support;
-
 use clap::{CommandFactory, Parser};
 
 use crate::CommandLine;
@@ -55,7 +51,7 @@ impl Files {
     /// An outcome in which the directory is gone from the names.
     fn check(&self, files: &[&String], output: Format) -> Outcome {
         let options = CheckOptions { files: files.iter().map(|file| (*file).clone()).collect(), output };
-        let mut outcome = config_check::run(&options, &support::registry());
+        let mut outcome = config_check::run(&options, &crate::registry());
         let prefix = format!("{}/", self.directory.display());
         outcome.stdout = outcome.stdout.replace(&prefix, "");
         outcome.stderr = outcome.stderr.replace(&prefix, "");
@@ -80,7 +76,7 @@ fn check_prints_one_problem_a_line() {
         outcome.stdout,
         "\
 broken.yaml: error C040 parallelism: Invalid value: 0: should be an integer value greater than zero
-broken.yaml: error C022 profiles[0].pluginConfig[0].args.hardPodAffinityWeight: initializing plugin \"InterPodAffinity\": Invalid value: 101: not in valid range [0-100]
+broken.yaml: error C022 profiles[0].pluginConfig[0].args.hardPodAffinityWeight: initializing plugin \"InterPodAffinity\": Invalid value: 101: not in valid range [0, 100]
 broken.yaml: error C030 profiles[0].plugins.score.enabled[0].name: ScorePlugin \"ImageLocalty\" does not exist
     hint: did you mean \"ImageLocality\"?
 broken.yaml: error C034 profiles[0].plugins.bind: at least one bind plugin is needed for profile with scheduler name \"default-scheduler\"
@@ -128,7 +124,7 @@ fn check_goes_on_after_a_file_that_is_missing() {
 
 #[test]
 fn default_prints_what_check_accepts_and_default_repeats() {
-    let registry = support::registry();
+    let registry = crate::registry();
     let first = config_default::run(&DefaultOptions { config: None }, &registry).expect("needs no file");
     let files = Files::new("default");
     let file = files.write("default.yaml", &first.stdout);
@@ -142,7 +138,7 @@ fn default_prints_what_check_accepts_and_default_repeats() {
 fn default_of_what_is_no_configuration_prints_nothing() {
     let files = Files::new("no-default");
     let file = files.write("pod.yaml", "apiVersion: v1\nkind: Pod\n");
-    let outcome = config_default::run(&DefaultOptions { config: Some(file.clone()) }, &support::registry())
+    let outcome = config_default::run(&DefaultOptions { config: Some(file.clone()) }, &crate::registry())
         .expect("is there");
     assert_eq!((outcome.stdout.as_str(), outcome.code), ("", 1));
     assert!(

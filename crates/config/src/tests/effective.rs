@@ -87,9 +87,9 @@ fn codes_are_distinct_and_in_order() {
 #[test]
 fn names_of_quirks_are_distinct() {
     for quirk in QUIRKS {
-        let mut fixes = crate::Fixes::default();
-        assert!(fixes.enable(quirk.name));
-        assert_eq!(fixes.names(), [quirk.name]);
+        let mut fixes = supercargo_framework::Fixes::default();
+        assert!(quirks::enable(&mut fixes, quirk.name));
+        assert_eq!(quirks::names(&fixes), [quirk.name]);
     }
 }
 

@@ -1,7 +1,9 @@
 //! Strict reading.
 
+use supercargo_framework::GoDuration;
+
 use super::{HEAD, check, check_hint, plugins};
-use crate::{Duration, KubeSchedulerConfiguration, Loaded, TieBreak, load, load_all};
+use crate::{KubeSchedulerConfiguration, Loaded, TieBreak, load, load_all, quirks};
 
 const OWN: &str = "apiVersion: supercargo.dev/v1alpha1\nkind: SupercargoConfiguration\n";
 
@@ -81,8 +83,12 @@ delayCacheUntilActive: yes
     let config = load(&text).expect("all of it is right").kube;
     assert_eq!(config.parallelism, 8, "octal, as in YAML 1.1");
     assert!(!config.leader_election.leader_elect);
-    assert_eq!(config.leader_election.renew_deadline, Duration::from_secs(90));
-    assert_eq!(config.leader_election.retry_period, Duration::from_secs(2), "zero stands for the default");
+    assert_eq!(config.leader_election.renew_deadline, GoDuration::from_seconds(90));
+    assert_eq!(
+        config.leader_election.retry_period,
+        GoDuration::from_seconds(2),
+        "zero stands for the default"
+    );
     assert!(!config.enable_profiling && !config.enable_contention_profiling, "the one follows the other");
     assert_eq!(config.pod_max_backoff_seconds, 3, "a float without a fraction is an integer in YAML");
     assert_eq!(config.profiles[0].percentage_of_nodes_to_score, Some(0));
@@ -154,7 +160,7 @@ fn values_of_the_wrong_type_are_all_found() {
         &[
             "C004 parallelism: expected an integer of 32 bits, got the string \"16\"",
             "C004 leaderElection.leaseDuration: expected a string such as \"15s\", got the number 15",
-            "C005 leaderElection.retryPeriod: time: unknown unit \"x\" in duration \"2x\"",
+            "C005 leaderElection.retryPeriod: time: invalid duration \"2x\"",
             "C004 clientConnection.kubeconfig: expected a string, got the number 5",
             "C004 clientConnection.qps: expected a number, got the number 1e+39",
             "C004 enableProfiling: expected true or false, got the string \"true\"",
@@ -234,7 +240,7 @@ fn settings_of_our_own_stand_beside() {
     assert_eq!(load_all(&[&own, &format!("{HEAD}parallelism: 4\n")]).as_ref(), Ok(&together));
     assert_eq!((together.kube.parallelism, together.own.seed), (4, u64::MAX));
     assert_eq!(together.own.tie_break, TieBreak::SmallestName);
-    assert_eq!(together.own.fixes.names(), ["emptySpreadSelector"]);
+    assert_eq!(quirks::names(&together.own.fixes), ["emptySpreadSelector"]);
 
     check(
         &format!("{OWN}tieBreak: Random\nseed: -1\nfixes: [emptySpreadSelektor, 5, x]\ntiebreak: a\n"),
