@@ -23,7 +23,8 @@ fn supercargo(arguments: &[&str], stdin: &str) -> Output {
 
 #[track_caller]
 fn check(output: &Output, code: i32, expected: &[&str]) {
-    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let text =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{text}");
     assert!(!text.contains("panicked"), "{text}");
     for expected in expected {
@@ -38,10 +39,15 @@ fn configurations() {
         ("a: [".to_owned(), &["C001", "line"][..]),
         (config("profiles:\n- schedulerNam: x\n"), &["C003", "profiles[0].schedulerNam", "schedulerName"]),
         (
-            config("profiles:\n- plugins: {score: {enabled: [{name: ImageLocality}, {name: NodeAfinity}]}}\n"),
+            config(
+                "profiles:\n- plugins: {score: {enabled: [{name: ImageLocality}, {name: NodeAfinity}]}}\n",
+            ),
             &["C030", "profiles[0].plugins.score.enabled[1].name", "did you mean \"NodeAffinity\"?"],
         ),
-        (config("profiles:\n- schedulerName: a\n- schedulerName: a\n"), &["C047", "profiles[1].schedulerName"]),
+        (
+            config("profiles:\n- schedulerName: a\n- schedulerName: a\n"),
+            &["C047", "profiles[1].schedulerName"],
+        ),
         (
             config("profiles:\n- plugins: {score: {enabled: [{name: ImageLocality, weight: 0}]}}\n"),
             &["C039", "profiles[0].plugins.score.enabled[0].weight", "hint: disable it"],
@@ -51,7 +57,9 @@ fn configurations() {
             &["C004", "profiles[0].plugins.score.enabled[0].weight"],
         ),
         (
-            config("profiles:\n- pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: Best}}}]\n"),
+            config(
+                "profiles:\n- pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: Best}}}]\n",
+            ),
             &["C022", "profiles[0].pluginConfig[0].args.scoringStrategy.type", "LeastAllocated"],
         ),
         (
@@ -67,13 +75,18 @@ fn configurations() {
 
 #[test]
 fn the_sum_of_weights_must_fit() {
-    let plugins: String =
-        ["NodeAffinity", "ImageLocality"].map(|name| format!("{{name: {name}, weight: 2147483647}}, ")).concat();
+    let plugins: String = ["NodeAffinity", "ImageLocality"]
+        .map(|name| format!("{{name: {name}, weight: 2147483647}}, "))
+        .concat();
     let text = format!("{HEAD}profiles:\n- plugins: {{score: {{enabled: [{plugins}]}}}}\n");
     // 32-bit weights cannot overflow 64 bits by themselves; a negative one is where upstream's check ends up.
     check(&supercargo(&["config", "check", "-"], &text), 0, &[]);
     let text = text.replacen("2147483647", "-1", 1);
-    check(&supercargo(&["config", "check", "-"], &text), 1, &["C035", "total score of Score plugins could overflow"]);
+    check(
+        &supercargo(&["config", "check", "-"], &text),
+        1,
+        &["C035", "total score of Score plugins could overflow"],
+    );
 }
 
 #[test]
