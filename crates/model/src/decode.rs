@@ -154,11 +154,14 @@ pub(crate) fn read<T: DeserializeOwned>(json: &str, kind: &str) -> Result<T, Dec
     from_json(json).or_else(|_| {
         // Only now, when something is wrong, is it worth the time to find out where.
         let mut deserializer = serde_json::Deserializer::from_str(json);
-        serde_path_to_error::deserialize(ByGoRules(&mut deserializer)).map_err(|error| DecodeError::Field {
+        let value = serde_path_to_error::deserialize(ByGoRules(&mut deserializer));
+        let value = value.map_err(|error| DecodeError::Field {
             object: describe(json, kind),
             path: error.path().to_string(),
             reason: error.inner().to_string(),
-        })
+        })?;
+        deserializer.end().map_err(|error| DecodeError::Malformed { reason: error.to_string() })?;
+        Ok(value)
     })
 }
 
