@@ -13,11 +13,11 @@ use crate::split::{Item, split, to_json};
 pub struct Dump {
     /// The objects, in the order in which they were written.
     pub objects: Vec<(Location, Decoded)>,
-    /// Kinds that nobody reads, with how many objects of each there were.
+    /// Kinds that were left out and why, with how many objects of each there were.
     pub ignored: Ignored,
 }
 
-/// Kinds that nobody reads.
+/// Kinds that were left out, and why.
 pub type Ignored = BTreeMap<String, usize>;
 
 /// Where an object stands.
@@ -60,6 +60,10 @@ pub fn read_dumps(dumps: &[(&str, &str)], decoder: &Decoder) -> Result<Dump, Dum
         let items = split(text).map_err(unreadable)?;
         for (item, result) in decode_all(&items, decoder).into_iter().enumerate() {
             match result {
+                Ok(Decoded::Unread { other_version: Some(other) }) => {
+                    let kind = format!("{}: print it as {} instead", other.found, other.read.api_version());
+                    *read.ignored.entry(kind).or_default() += 1;
+                }
                 Ok(decoded) => read.objects.push((Location { dump: number, item }, decoded)),
                 Err(Failure::Ignored(kind)) => *read.ignored.entry(kind).or_default() += 1,
                 // A text that is cut shows in its last object.
@@ -96,7 +100,7 @@ fn decode(item: Item<'_>, decoder: &Decoder) -> Result<Decoded, Failure> {
     decoder.decode(json).map_err(|error| match error {
         // A cluster is full of kinds that scheduling has nothing to do with.
         DecodeError::UnknownKind { kind, api_version, .. } if api_version.contains('/') => {
-            Failure::Ignored(format!("{kind} ({api_version})"))
+            Failure::Ignored(format!("{kind} ({api_version}): no plugin reads it"))
         }
         error => Failure::Broken(error.to_string()),
     })

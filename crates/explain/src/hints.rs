@@ -163,7 +163,7 @@ impl<'a> Search<'a> {
     fn resources(&self) -> Vec<Hint> {
         let mut groups: BTreeMap<Vec<String>, Vec<(Row, BTreeMap<String, i64>)>> = BTreeMap::new();
         for (row, _) in self.blocked_only_by("NodeResourcesFit") {
-            let missing = shortage(&self.pod.spec, self.node(row));
+            let Some(missing) = shortage(&self.pod.spec, self.node(row)) else { continue };
             groups.entry(missing.keys().cloned().collect()).or_default().push((row, missing));
         }
         groups.into_values().filter_map(|nodes| self.resource_hint(&nodes)).collect()
@@ -349,7 +349,7 @@ impl<'a> Search<'a> {
         };
         let (row, words) = self.thorough.words.iter().min_by_key(|(row, words)| (blockers(words), *row))?;
         let node = self.node(*row);
-        let missing = shortage(&self.pod.spec, node);
+        let missing = shortage(&self.pod.spec, node)?;
         if missing.contains_key(resource::PODS) {
             return None;
         }
@@ -409,8 +409,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What a node lacks for the pod, in the scheduler's units.
-fn shortage(spec: &PodSpec, node: NodeRef<'_>) -> BTreeMap<String, i64> {
+/// What a node lacks for the pod, in the scheduler's units; none where amounts are too large to add up.
+fn shortage(spec: &PodSpec, node: NodeRef<'_>) -> Option<BTreeMap<String, i64>> {
     let (request, has, taken) = (&spec.requests.resources, node.allocatable(), node.usage().requested());
     let scalars = request
         .scalars()
@@ -426,13 +426,15 @@ fn shortage(spec: &PodSpec, node: NodeRef<'_>) -> BTreeMap<String, i64> {
         ),
         (resource::PODS, 1, node.allowed_pods(), node.pods().len() as i64),
     ];
-    named
-        .into_iter()
-        .chain(scalars)
-        .map(|(name, amount, has, taken)| (name, amount, amount.saturating_sub(has.saturating_sub(taken))))
-        .filter(|(_, amount, missing)| *amount > 0 && *missing > 0)
-        .map(|(name, _, missing)| (name.to_owned(), missing))
-        .collect()
+    let mut missing = BTreeMap::new();
+    for (name, amount, has, taken) in named.into_iter().chain(scalars).filter(|(_, amount, ..)| *amount > 0) {
+        let lacking = amount.checked_sub(has.checked_sub(taken)?)?;
+        if lacking > 0 {
+            has.checked_add(lacking)?;
+            missing.insert(name.to_owned(), lacking);
+        }
+    }
+    Some(missing)
 }
 
 /// Lowers what the pod requests by what is missing.

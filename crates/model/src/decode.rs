@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::node::NodeWords;
-use crate::object::{Object, ReadableKind};
+use crate::object::{KindId, Object, ReadableKind};
 use crate::pod::PodWords;
 use crate::raw::RawObject;
 use crate::wire::{ByGoRules, from_json};
@@ -28,7 +28,19 @@ pub enum Decoded {
     /// An object of a kind that somebody reads.
     Object(Object),
     /// An object of a kind that Kubernetes has but nobody reads.
-    Unread,
+    Unread {
+        /// The same kind in another version, which somebody reads.
+        other_version: Option<OtherVersion>,
+    },
+}
+
+/// An object in a version that nobody reads, of a kind that somebody does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherVersion {
+    /// What the object is.
+    pub found: String,
+    /// What is read.
+    pub read: KindId,
 }
 
 /// Why an object cannot be read.
@@ -98,7 +110,7 @@ impl Decoder {
         // careful way finds better words for it.
         if let Some((api_version, kind)) = leading_header(json)
             && let Ok(decoded) = self.decode_as(json, api_version, kind)
-            && !matches!(decoded, Decoded::Unread)
+            && !matches!(decoded, Decoded::Unread { .. })
         {
             return Ok(decoded);
         }
@@ -120,7 +132,9 @@ impl Decoder {
                     .find(|readable| readable.id.kind == kind && readable.id.api_version() == api_version);
                 match readable {
                     Some(readable) => readable.read(json).map(Decoded::Object),
-                    None if is_built_in(api_version, kind) => Ok(Decoded::Unread),
+                    None if is_built_in(api_version, kind) => {
+                        Ok(Decoded::Unread { other_version: self.other_version(api_version, kind) })
+                    }
                     None => Err(DecodeError::UnknownKind {
                         object: describe(json, "object"),
                         kind: kind.to_owned(),
@@ -129,6 +143,13 @@ impl Decoder {
                 }
             }
         }
+    }
+
+    fn other_version(&self, api_version: &str, kind: &str) -> Option<OtherVersion> {
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let readable =
+            self.kinds.iter().find(|readable| readable.id.kind == kind && readable.id.group == group)?;
+        Some(OtherVersion { found: format!("{kind} ({api_version})"), read: readable.id })
     }
 
     fn raw(&self, json: &str) -> Option<Arc<RawObject>> {

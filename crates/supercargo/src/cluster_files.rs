@@ -85,7 +85,7 @@ impl ClusterFiles {
             read.add(object, location, &mut seen)?;
         }
         for (kind, count) in &dump.ignored {
-            read.notes.push_str(&format!("note: {count} of kind {kind} left out: no plugin reads it\n"));
+            read.notes.push_str(&format!("note: {count} left out of kind {kind}\n"));
         }
         Ok(read)
     }
@@ -114,7 +114,7 @@ impl ClusterFiles {
                 }
             }
             Decoded::Object(object) => self.cluster.put_object(object),
-            Decoded::Unread => {}
+            Decoded::Unread { .. } => {}
         }
         Ok(())
     }

@@ -1,36 +1,10 @@
 //! What the binary says to bad input: what is wrong, where, and how it ends. Nothing panics, nothing is half-written.
 
-use std::io::Write;
-use std::process::{Command, Output, Stdio};
+mod support;
+
+use support::{check, supercargo};
 
 const HEAD: &str = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
-
-/// Runs the binary; `stdin` is all it gets to read.
-fn supercargo(arguments: &[&str], stdin: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_supercargo"))
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary was built for this test");
-    let mut input = child.stdin.take().expect("standard input is piped");
-    // A program that has seen enough may close its end first.
-    let _ = input.write_all(stdin.as_bytes());
-    drop(input);
-    child.wait_with_output().expect("the binary ends")
-}
-
-#[track_caller]
-fn check(output: &Output, code: i32, expected: &[&str]) {
-    let text =
-        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{text}");
-    assert!(!text.contains("panicked"), "{text}");
-    for expected in expected {
-        assert!(text.contains(expected), "{expected:?} is missing in:\n{text}");
-    }
-}
 
 #[test]
 fn configurations() {
