@@ -40,7 +40,7 @@ fn split_json(text: &str) -> Result<Vec<Item<'_>>, String> {
         let document = document.map_err(|error| error.to_string())?.get();
         match serde_json::from_str::<List<'_>>(document) {
             Ok(List { items: Some(list) }) => {
-                items.extend(list.into_iter().map(|item| Item::Json(item.get())))
+                items.extend(list.into_iter().map(|item| Item::Json(item.get())));
             }
             _ => items.push(Item::Json(document)),
         }

@@ -125,6 +125,9 @@ pub(crate) fn find_hints(explainer: &Explainer<'_>, pod: &Arc<Pod>, thorough: &E
     hints
 }
 
+/// Amounts of resources by name, in the scheduler's units.
+type Amounts = BTreeMap<String, i64>;
+
 struct Search<'a> {
     explainer: &'a Explainer<'a>,
     pod: &'a Arc<Pod>,
@@ -161,7 +164,7 @@ impl<'a> Search<'a> {
 
     /// Nodes that have everything but enough of some resources, grouped by which.
     fn resources(&self) -> Vec<Hint> {
-        let mut groups: BTreeMap<Vec<String>, Vec<(Row, BTreeMap<String, i64>)>> = BTreeMap::new();
+        let mut groups: BTreeMap<Vec<String>, Vec<(Row, Amounts)>> = BTreeMap::new();
         for (row, _) in self.blocked_only_by("NodeResourcesFit") {
             let Some(missing) = shortage(&self.pod.spec, self.node(row)) else { continue };
             groups.entry(missing.keys().cloned().collect()).or_default().push((row, missing));
@@ -169,8 +172,8 @@ impl<'a> Search<'a> {
         groups.into_values().filter_map(|nodes| self.resource_hint(&nodes)).collect()
     }
 
-    fn resource_hint(&self, nodes: &[(Row, BTreeMap<String, i64>)]) -> Option<Hint> {
-        let needed = |missing: &BTreeMap<String, i64>| missing.values().copied().collect::<Vec<i64>>();
+    fn resource_hint(&self, nodes: &[(Row, Amounts)]) -> Option<Hint> {
+        let needed = |missing: &Amounts| missing.values().copied().collect::<Vec<i64>>();
         let (row, missing) = nodes.iter().min_by_key(|(row, missing)| (needed(missing), *row))?;
         let name = self.node(*row).name().to_string();
         let others = nodes.len() - 1;
@@ -410,7 +413,7 @@ impl<'a> Search<'a> {
 }
 
 /// What a node lacks for the pod, in the scheduler's units; none where amounts are too large to add up.
-fn shortage(spec: &PodSpec, node: NodeRef<'_>) -> Option<BTreeMap<String, i64>> {
+fn shortage(spec: &PodSpec, node: NodeRef<'_>) -> Option<Amounts> {
     let (request, has, taken) = (&spec.requests.resources, node.allocatable(), node.usage().requested());
     let scalars = request
         .scalars()
@@ -438,7 +441,7 @@ fn shortage(spec: &PodSpec, node: NodeRef<'_>) -> Option<BTreeMap<String, i64>> 
 }
 
 /// Lowers what the pod requests by what is missing.
-fn request_less(spec: &mut PodSpec, missing: &BTreeMap<String, i64>) {
+fn request_less(spec: &mut PodSpec, missing: &Amounts) {
     for (name, missing) in missing {
         let amount = spec.requests.list.amount(name).saturating_sub(*missing);
         let quantity = if name == resource::CPU { Quantity::milli(amount) } else { Quantity::from(amount) };

@@ -59,7 +59,7 @@ fn render_placement(text: &mut String, placement: &Placement, detail: Detail) {
     let feasible = format!("{} of {} feasible", placement.feasible, nodes(placement.nodes));
     let tied = match placement.tied {
         0 | 1 => String::new(),
-        tied => format!(", {} of them equally good", tied),
+        tied => format!(", {tied} of them equally good"),
     };
     text.push_str(&format!("  {feasible}{tied}\n"));
     let Some(first) = placement.candidates.first() else { return };
@@ -145,7 +145,7 @@ pub fn render_capacity(capacity: &Capacity, detail: Detail) -> String {
     match &capacity.limit {
         CapacityLimit::Enough => {}
         CapacityLimit::Failed { error } => {
-            text.push_str(&format!("  the next one cannot be decided: {error}\n"))
+            text.push_str(&format!("  the next one cannot be decided: {error}\n"));
         }
         CapacityLimit::Full { message, obstacles } => {
             text.push_str("  what stops the next one:\n");
