@@ -69,7 +69,7 @@ impl<'a> Parser<'a> {
             self.mapping(indent, depth)
         } else {
             self.next += 1;
-            self.scalar(line.text, indent, None)
+            self.scalar(line.text, indent, false)
         }
     }
 
@@ -83,10 +83,16 @@ impl<'a> Parser<'a> {
                 self.next += 1;
                 self.nested(indent, indent + 1, depth)?;
             } else {
-                // What follows the dash is a node of its own, indented by what stands before it.
-                let indent = indent + line.text.len() - rest.len();
-                self.lines[self.next] = Line { indent, text: rest };
-                self.node(indent, depth + 1)?;
+                // What follows the dash is a node of its own, indented by what stands before it. To a scalar the dash is
+                // the parent.
+                let inner = indent + line.text.len() - rest.len();
+                if is_item(rest) || split_key(rest).is_some() {
+                    self.lines[self.next] = Line { indent: inner, text: rest };
+                    self.node(inner, depth + 1)?;
+                } else {
+                    self.next += 1;
+                    self.scalar(rest, indent, false)?;
+                }
             }
         }
         self.json.push(']');
@@ -106,7 +112,7 @@ impl<'a> Parser<'a> {
                 // A sequence may stand as far left as its key.
                 self.nested(indent, indent, depth)?;
             } else {
-                self.scalar(value, indent, Some(depth))?;
+                self.scalar(value, indent, true)?;
             }
         }
         self.json.push('}');
@@ -144,16 +150,16 @@ impl<'a> Parser<'a> {
                 let (text, rest) = quoted(key)?;
                 rest.is_empty().then(|| push_string(&mut self.json, &text))
             }
-            _ if is_indicator(key) => None,
+            _ if is_indicator(key) || key.contains(" #") => None,
             _ => {
-                push_string(&mut self.json, key);
+                push_string(&mut self.json, key.trim_end());
                 Some(())
             }
         }
     }
 
     /// A scalar whose first line is `text`; `indent` is that of its parent.
-    fn scalar(&mut self, text: &str, indent: usize, in_mapping: Option<usize>) -> Option<()> {
+    fn scalar(&mut self, text: &str, indent: usize, in_mapping: bool) -> Option<()> {
         match text.as_bytes()[0] {
             b'"' | b'\'' => {
                 let (value, rest) = quoted(text)?;
@@ -174,12 +180,12 @@ impl<'a> Parser<'a> {
     }
 
     /// Whether the next line goes on with the scalar before it.
-    fn continues(&self, indent: usize, in_mapping: Option<usize>) -> bool {
+    fn continues(&self, indent: usize, in_mapping: bool) -> bool {
         let next = self.lines.get(self.next);
-        in_mapping.is_some() && next.is_some_and(|line| line.indent > indent && !line.text.is_empty())
+        in_mapping && next.is_some_and(|line| line.indent > indent && !line.text.is_empty())
     }
 
-    fn plain(&mut self, text: &str, indent: usize, in_mapping: Option<usize>) -> Option<()> {
+    fn plain(&mut self, text: &str, indent: usize, in_mapping: bool) -> Option<()> {
         let text = text.trim_end();
         if text.contains(" #") || text.contains(": ") || text.ends_with(':') {
             return None;
@@ -354,6 +360,10 @@ fn quoted(text: &str) -> Option<(String, &str)> {
 
 fn is_json_number(text: &str) -> bool {
     let digits = |bytes: &[u8]| bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if text.starts_with("-0") {
+        // Minus zero is an integer in YAML and none in JSON.
+        return false;
+    }
     let mut rest = text.strip_prefix('-').unwrap_or(text).as_bytes();
     let whole = digits(rest);
     if whole == 0 || (whole > 1 && rest[0] == b'0') {

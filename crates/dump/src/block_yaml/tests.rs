@@ -131,8 +131,11 @@ proptest! {
     #[test]
     fn agrees_with_the_general_parser(text in "([ ]{0,3}(- )?[a-c]{1,2}:?[ ]?['\"]?[a-z0-9.:#-]{0,4}['\"]?\n){1,6}") {
         if let Some(ours) = read(&text) {
-            let theirs: Value = serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text:?}"));
-            prop_assert_eq!(ours, theirs, "{:?}", text);
+            match serde_saphyr::from_str::<Value>(&text) {
+                Ok(theirs) => prop_assert_eq!(ours, theirs, "{:?}", text),
+                // Of two entries with one key the last counts here, as it does in JSON.
+                Err(error) => prop_assert!(error.to_string().contains("duplicate mapping key"), "{}: {:?}", error, text),
+            }
         }
     }
 

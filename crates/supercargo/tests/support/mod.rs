@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
 /// Runs the binary; `stdin` is all it gets to read.
-pub fn supercargo(arguments: &[&str], stdin: &str) -> Output {
+pub(crate) fn supercargo(arguments: &[&str], stdin: &str) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_supercargo"))
         .args(arguments)
         .stdin(Stdio::piped())
@@ -21,7 +21,7 @@ pub fn supercargo(arguments: &[&str], stdin: &str) -> Output {
 
 /// Checks how a run ended, and that its output says these things.
 #[track_caller]
-pub fn check(output: &Output, code: i32, expected: &[&str]) {
+pub(crate) fn check(output: &Output, code: i32, expected: &[&str]) {
     let text =
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{text}");
