@@ -1,6 +1,7 @@
 //! `supercargo`: one subcommand a file.
 
 mod config_check;
+mod config_convert;
 mod config_default;
 mod input;
 mod outcome;
@@ -14,6 +15,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::config_check::CheckOptions;
+use crate::config_convert::ConvertOptions;
 use crate::config_default::DefaultOptions;
 use crate::outcome::Outcome;
 
@@ -38,6 +40,8 @@ enum Command {
 enum ConfigCommand {
     /// Find everything that is wrong with configuration files, and everything that looks wrong
     Check(CheckOptions),
+    /// Turn a configuration of an older version, or a Policy, into one that kube-scheduler 1.36 reads
+    Convert(ConvertOptions),
     /// Print the whole configuration, with nothing left to defaults
     Default(DefaultOptions),
 }
@@ -50,6 +54,7 @@ fn run(line: CommandLine) -> Outcome {
     let registry = supercargo_plugins::registry();
     let result = match line.command {
         Command::Config(ConfigCommand::Check(options)) => Ok(config_check::run(&options, &registry)),
+        Command::Config(ConfigCommand::Convert(options)) => config_convert::run(&options),
         Command::Config(ConfigCommand::Default(options)) => config_default::run(&options, &registry),
         Command::Verdicts => verdicts::run(&registry),
     };
