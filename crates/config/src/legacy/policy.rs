@@ -144,7 +144,10 @@ impl OldPolicy {
             let path = format!("{path}[{index}]");
             let known = tables::PREDICATES.iter().find(|(name, _)| *name == predicate.name);
             let names = match (known, &predicate.argument) {
-                (Some((_, names)), _) => *names,
+                (Some((_, names)), argument) => {
+                    note_unused(argument.is_some(), &path, problems);
+                    *names
+                }
                 (None, Some(PredicateArgument { labels_presence: Some(labels), service_affinity: None })) => {
                     let field = if labels.presence { "presentLabels" } else { "absentLabels" };
                     self.add_args("NodeLabel", json!({ field: labels.labels }), below(&path, "argument"));
@@ -215,10 +218,11 @@ impl OldPolicy {
                 problems.add(&codes::FIELD_DROPPED, path, message);
                 None
             }
-            (Some(("RequestedToCapacityRatioPriority", _)) | None, Some(argument)) => {
-                self.custom_priority(argument, path, problems)
+            (Some((_, plugin)), argument) => {
+                note_unused(argument.is_some(), path, problems);
+                *plugin
             }
-            (Some((_, plugin)), _) => *plugin,
+            (None, Some(argument)) => self.custom_priority(argument, path, problems),
             (None, None) => {
                 let names = tables::PRIORITIES.iter().map(|(name, _)| *name);
                 unknown("priority", &priority.name, names, path, problems);
@@ -257,6 +261,15 @@ impl OldPolicy {
 fn note(became: &[String], path: &str, problems: &mut Problems) {
     if !became.is_empty() {
         problems.add(&codes::POLICY_CONVERTED, path, format!("became plugins: {}", became.join(", ")));
+    }
+}
+
+/// Names that Kubernetes had itself were looked up before arguments.
+fn note_unused(has_argument: bool, path: &str, problems: &mut Problems) {
+    if has_argument {
+        let message =
+            "was dropped: it had no effect, because Kubernetes has a meaning of its own for the name";
+        problems.add(&codes::ARGS_DROPPED, below(path, "argument"), message);
     }
 }
 

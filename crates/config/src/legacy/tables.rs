@@ -25,7 +25,7 @@ pub(crate) enum Fate {
     Gone(&'static str),
 }
 
-/// The plugins that are gone. Names that stand here twice were renamed while they lived.
+/// The plugins that are gone. DefaultPodTopologySpread is what SelectorSpread was called in 1.18.
 const FATES: [(&str, Fate); 13] = [
     ("NodeResourcesLeastAllocated", Fate::Strategy("LeastAllocated")),
     ("NodeResourcesMostAllocated", Fate::Strategy("MostAllocated")),
@@ -144,7 +144,7 @@ pub(super) const ALPHA: Defaults = &[
     (Bind, &plain(["DefaultBinder"])),
 ];
 
-/// Kubernetes 1.22, the last one in which nothing newer stood beside it as the recommended version.
+/// Kubernetes 1.22, the last one that read v1beta1. In 1.19, SelectorSpread did the spreading.
 pub(super) const V1BETA1: Defaults = &[
     (QueueSort, &plain(["PrioritySort"])),
     (
@@ -273,15 +273,15 @@ pub(super) const PREDICATES: [(&str, &[&str]); 25] = [
 /// What a Policy could not do without.
 pub(super) const MANDATORY: [&str; 2] = ["NodeUnschedulable", "TaintToleration"];
 
-/// The plugin behind each priority; none for the one that made no difference.
-pub(super) const PRIORITIES: [(&str, Option<&str>); 14] = [
+/// The plugin behind each priority; none for the one that made no difference. RequestedToCapacityRatio is not among
+/// them: its argument makes it, whatever its name.
+pub(super) const PRIORITIES: [(&str, Option<&str>); 13] = [
     ("EvenPodsSpreadPriority", Some("PodTopologySpread")),
     ("SelectorSpreadPriority", Some("SelectorSpread")),
     ("ServiceSpreadingPriority", Some("SelectorSpread")),
     ("InterPodAffinityPriority", Some("InterPodAffinity")),
     ("LeastRequestedPriority", Some("NodeResourcesLeastAllocated")),
     ("MostRequestedPriority", Some("NodeResourcesMostAllocated")),
-    ("RequestedToCapacityRatioPriority", Some("RequestedToCapacityRatio")),
     ("BalancedResourceAllocation", Some("NodeResourcesBalancedAllocation")),
     ("NodePreferAvoidPodsPriority", Some("NodePreferAvoidPods")),
     ("NodeAffinityPriority", Some("NodeAffinity")),

@@ -1,4 +1,4 @@
-//! `kubescheduler.config.k8s.io/v1alpha1`, read by Kubernetes 1.10 to 1.18.
+//! `kubescheduler.config.k8s.io/v1alpha1`, read by Kubernetes up to 1.18.
 //!
 //! One scheduler name and one set of plugins at the top, no profiles and no extenders: those stood in the Policy.
 //! `postFilter` was what `preScore` is now.

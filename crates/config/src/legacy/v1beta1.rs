@@ -1,4 +1,4 @@
-//! `kubescheduler.config.k8s.io/v1beta1`, read by Kubernetes 1.19 to 1.24.
+//! `kubescheduler.config.k8s.io/v1beta1`, read by Kubernetes 1.19 to 1.22.
 //!
 //! Ways to score resources were plugins of their own, and a default plugin that was enabled again without being
 //! disabled was there twice, which failed.
