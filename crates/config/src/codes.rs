@@ -60,8 +60,8 @@ codes! {
     INVALID_BASE64 "C006" "not base64": "Certificates and keys stand in `tlsConfig` as padded base64.";
     NO_KIND "C007" "apiVersion or kind missing": "A document says what it is: `apiVersion: \
         kubescheduler.config.k8s.io/v1` and `kind: KubeSchedulerConfiguration`.";
-    OLD_VERSION "C008" "version not read": "Only `kubescheduler.config.k8s.io/v1` and `supercargo.dev/v1alpha1` are \
-        read. kube-scheduler 1.36 reads no older version either.";
+    OLD_VERSION "C008" "version not read": "`kubescheduler.config.k8s.io/v1` and `supercargo.dev/v1alpha1` are read, \
+        and versions from v1alpha1 to v1beta3 are converted. There were no others.";
     WRONG_KIND "C009" "wrong kind": "The document is something else than a scheduler's configuration.";
     SECOND_OF_KIND "C010" "second document of a kind": "Only one `KubeSchedulerConfiguration` and one \
         `SupercargoConfiguration` can hold.";
@@ -120,6 +120,22 @@ codes! {
     UNKNOWN_TIE_BREAK "C060" "unknown tieBreak": "`Seeded` or `SmallestName`.";
     UNKNOWN_FIX "C061" "unknown fix": "`fixes` names quirks of upstream's; the message lists them.";
 
+    // Conversion.
+    NO_POLICY "C070" "Policy not given": "The plugins are chosen by a Policy that lives elsewhere. Give it as well: \
+        `supercargo config convert CONFIG POLICY`.";
+    ALGORITHM_SOURCE "C071" "algorithmSource makes no sense": "It names one provider, `DefaultProvider` or \
+        `ClusterAutoscalerProvider`, or one place of a Policy.";
+    POLICY_COMBINED "C072" "Policy and plugins together": "A Policy chooses all plugins. Releases that read profiles \
+        with plugins did not accept it beside them, and v1beta3 and v1 do not accept it at all.";
+    POLICY_NAME "C073" "no such predicate or priority": "No release of Kubernetes knew it without an argument.";
+    POLICY_WEIGHT "C074" "priority without weight": "Priorities have positive weights.";
+    POLICY_ARGUMENT "C075" "not exactly one argument": "A predicate or priority of one's own has one argument, which \
+        says what it is.";
+    LOCK_NAMES "C076" "two names for the lock": "`lockObjectName` and `resourceName` are the same thing, and must \
+        agree.";
+    EMPTY_CONFIG_MAP "C077" "no configuration in the ConfigMap": "None of its entries is a \
+        `KubeSchedulerConfiguration` or a `Policy`.";
+
     // Traps.
     PRE_SCORE_MISSING "W001" "preScore disabled, score not": "The plugin works out in PreScore what its Score needs. \
         Disable it at `score` too, or leave it at `preScore`.";
@@ -141,4 +157,29 @@ codes! {
         kube-scheduler and off by default; here they are read and not run.";
     IGNORED_RESOURCES_REPLACED "W012" "ignoredResources are replaced": "An extender's `ignoredByScheduler` resources \
         replace NodeResourcesFit's `ignoredResources`; they are not added to them.";
+
+    // Conversion. All of them name paths of the old document.
+    CONVERTED "W100" "older version converted": "kube-scheduler 1.36 reads v1 only. `supercargo config convert` prints \
+        what the file comes to.";
+    WEIGHTS_KEPT "W101" "default weights written down": "Default weights were others back then. They were written \
+        down, so that nodes are scored as before. Remove them to have today's.";
+    PLUGIN_REPLACED "W102" "plugin became part of another": "The other one does its work now, with the same weight.";
+    PLUGIN_GONE "W103" "plugin is gone": "Nothing does its work any more, so that pods may go to other nodes.";
+    STRATEGY_LOST "W104" "one of several strategies kept": "Resources were scored in several ways at once. \
+        NodeResourcesFit has one strategy a profile: pods may go to other nodes.";
+    SPREADING "W105" "spreading works differently": "SelectorSpread counted pods of the same service or controller. \
+        PodTopologySpread has constraints for such pods instead: pods may go to other nodes.";
+    ARGS_MOVED "W106" "arguments moved": "They belong to another plugin, or another version, now.";
+    ARGS_DROPPED "W107" "arguments dropped": "There is nothing that takes them.";
+    FIELD_MOVED "W108" "field moved or renamed": "It means the same at its new place.";
+    FIELD_DROPPED "W109" "field dropped": "It has no counterpart, and no effect on where pods go.";
+    LOCK_CHANGED "W110" "lock of another kind": "Leases are the only lock that is left. Replicas with different locks \
+        do not see each other and would schedule at the same time.";
+    POINT_MOVED "W111" "extension point renamed": "The plugins were enabled and disabled at the point of today.";
+    POINT_LEFT "W112" "plugin left a point": "It was left out there, because it would be refused.";
+    PERCENTAGE_DROPPED "W113" "0 percent left out": "0 and absent mean the same: all nodes here, a share that depends \
+        on the size of the cluster to kube-scheduler. Write 1 to 99 for a share.";
+    POLICY_CONVERTED "W114" "Policy turned into plugins": "Predicates became plugins at `filter`, priorities plugins \
+        at `score` with the same weights. What is not listed is disabled.";
+    ENTRY_NOT_READ "W115" "entry of the ConfigMap not read": "It is no scheduler's configuration.";
 }

@@ -52,7 +52,7 @@ fn all_args(profile: &KubeSchedulerProfile, merged: &Plugins, registry: &Registr
         .collect()
 }
 
-fn typed(api_version: &str, kind: &str, value: Value) -> Value {
+pub(crate) fn typed(api_version: &str, kind: &str, value: Value) -> Value {
     let mut fields = match value {
         Value::Object(fields) => fields,
         _ => Map::new(),
@@ -63,7 +63,10 @@ fn typed(api_version: &str, kind: &str, value: Value) -> Value {
 }
 
 fn document(api_version: &str, kind: &str, value: serde_json::Result<Value>) -> String {
-    let value = typed(api_version, kind, value.expect("our types hold nothing that JSON cannot"));
+    print_yaml(&typed(api_version, kind, value.expect("our types hold nothing that JSON cannot")))
+}
+
+pub(crate) fn print_yaml(value: &Value) -> String {
     let options = serde_saphyr::ser_options! { compact_list_indent: true };
-    serde_saphyr::to_string_with_options(&value, options).expect("YAML can hold whatever JSON can")
+    serde_saphyr::to_string_with_options(value, options).expect("YAML can hold whatever JSON can")
 }

@@ -3,7 +3,8 @@
 //! Three stages, so that each caller takes what it needs:
 //!
 //! 1. [`load`] turns words into a [`KubeSchedulerConfiguration`] with its defaults. It is as strict as Kubernetes:
-//!    unknown fields, repeated fields and values of the wrong type are errors.
+//!    unknown fields, repeated fields and values of the wrong type are errors. Older versions are converted, and what
+//!    changed is said.
 //! 2. [`validate`] finds everything that is wrong or suspicious, all at once, each with a stable code and a path.
 //! 3. [`build_profiles`] makes the plugins and puts them in order. Like upstream's framework constructor, it does not
 //!    look at what only the validator complains about.
@@ -20,7 +21,9 @@ mod defaults;
 mod document;
 mod effective;
 mod fields;
+mod legacy;
 mod merge;
+mod minimal;
 mod nearest;
 mod own;
 mod plan;
@@ -28,12 +31,14 @@ mod problem;
 pub mod traps;
 mod types;
 mod validate;
+mod words;
 
 pub use build::{build_profile, build_profiles};
 pub use bytes::Bytes;
 pub use decode::{Loaded, load, load_all};
 pub use effective::{effective, to_yaml};
 pub use merge::merged_plugins;
+pub use minimal::{minimal_json, minimal_yaml};
 pub use own::{SupercargoConfiguration, TieBreak};
 pub use problem::{Problem, Problems, Severity};
 pub use types::{

@@ -79,6 +79,13 @@ impl Problems {
         self.0.extend(others.0);
     }
 
+    /// These problems, and then others.
+    #[must_use]
+    pub fn and(mut self, others: Problems) -> Problems {
+        self.extend(others);
+        self
+    }
+
     /// All problems.
     pub fn iter(&self) -> impl Iterator<Item = &Problem> {
         self.0.iter()
@@ -102,6 +109,11 @@ impl Problems {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// The errors alone.
+    pub(crate) fn into_errors(self) -> Problems {
+        Problems(self.0.into_iter().filter(|problem| problem.severity == Severity::Error).collect())
     }
 
     /// `Ok` unless something stops the scheduler.

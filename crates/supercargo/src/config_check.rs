@@ -49,10 +49,11 @@ pub(crate) fn run(options: &CheckOptions, registry: &Registry) -> Outcome {
     outcome
 }
 
-/// Everything that is wrong with a file.
+/// Everything that is wrong with a file: what its conversion changed, if it is of an older version, and then what is
+/// wrong with what it comes to.
 pub(crate) fn check(text: &str, registry: &Registry) -> Problems {
     match load(text) {
-        Ok(loaded) => validate(&loaded.kube, registry),
+        Ok(loaded) => loaded.conversion.and(validate(&loaded.kube, registry)),
         Err(problems) => problems,
     }
 }

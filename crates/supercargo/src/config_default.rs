@@ -29,5 +29,7 @@ pub(crate) fn run(options: &DefaultOptions, registry: &Registry) -> anyhow::Resu
         },
     };
     let stdout = to_yaml(&effective(&loaded.kube, registry), &loaded.own);
-    Ok(Outcome { stdout, ..Outcome::default() })
+    let file = options.config.as_deref().map_or("", input::display_name);
+    let stderr = config_check::text(&[(file, loaded.conversion)]);
+    Ok(Outcome { stdout, stderr, ..Outcome::default() })
 }

@@ -3,6 +3,7 @@
 mod capacity;
 mod cluster_files;
 mod config_check;
+mod config_convert;
 mod config_default;
 mod explain;
 mod input;
@@ -18,6 +19,7 @@ use clap::{Parser, Subcommand};
 
 use crate::capacity::CapacityArguments;
 use crate::config_check::CheckOptions;
+use crate::config_convert::ConvertOptions;
 use crate::config_default::DefaultOptions;
 use crate::explain::ExplainOptions;
 use crate::outcome::Outcome;
@@ -47,6 +49,8 @@ enum Command {
 enum ConfigCommand {
     /// Find everything that is wrong with configuration files, and everything that looks wrong
     Check(CheckOptions),
+    /// Turn a configuration of an older version, or a Policy, into one that kube-scheduler 1.36 reads
+    Convert(ConvertOptions),
     /// Print the whole configuration, with nothing left to defaults
     Default(DefaultOptions),
 }
@@ -59,6 +63,7 @@ fn run(line: CommandLine) -> Outcome {
     let registry = supercargo_plugins::registry();
     let result = match line.command {
         Command::Config(ConfigCommand::Check(options)) => Ok(config_check::run(&options, &registry)),
+        Command::Config(ConfigCommand::Convert(options)) => config_convert::run(&options),
         Command::Config(ConfigCommand::Default(options)) => config_default::run(&options, &registry),
         Command::Explain(options) => explain::run(&options, &registry),
         Command::Capacity(options) => capacity::run(&options, &registry),

@@ -4,6 +4,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::CommandLine;
 use crate::config_check::{self, CheckOptions, Format};
+use crate::config_convert::{self, ConvertFormat, ConvertOptions};
 use crate::config_default::{self, DefaultOptions};
 use crate::outcome::Outcome;
 
@@ -149,6 +150,109 @@ fn default_of_what_is_no_configuration_prints_nothing() {
     );
 }
 
+const OLD: &str = "\
+apiVersion: kubescheduler.config.k8s.io/v1beta3
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins:
+    multiPoint: {enabled: [{name: EBSLimits}, {name: Mine}]}
+";
+
+fn convert(files: &Files, names: &[&String], output: ConvertFormat) -> Outcome {
+    let options = ConvertOptions { files: names.iter().map(|name| (*name).clone()).collect(), output };
+    let mut outcome = config_convert::run(&options).expect("the files are there");
+    outcome.stderr = outcome.stderr.replace(&format!("{}/", files.directory.display()), "");
+    outcome
+}
+
+#[test]
+fn convert_prints_what_kube_scheduler_reads() {
+    let files = Files::new("convert");
+    let file = files.write("old.yaml", OLD);
+    let outcome = convert(&files, &[&file], ConvertFormat::Yaml);
+    assert_eq!(
+        outcome.stdout,
+        "\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins:
+    multiPoint:
+      enabled:
+      - name: Mine
+  schedulerName: default-scheduler
+"
+    );
+    let said = "old.yaml: warning W102 profiles[0].plugins.multiPoint.enabled[0]: EBSLimits is part of NodeVolumeLimits now\n";
+    assert!(outcome.stderr.ends_with(said), "{}", outcome.stderr);
+    assert_eq!(outcome.code, 0, "warnings are fine");
+
+    let json = convert(&files, &[&file], ConvertFormat::Json);
+    let value: serde_json::Value = serde_json::from_str(&json.stdout).expect("is JSON");
+    assert_eq!(value["profiles"][0]["plugins"]["multiPoint"]["enabled"][0]["name"], "Mine");
+    let again = files.write("new.json", &json.stdout);
+    assert_eq!(convert(&files, &[&again], ConvertFormat::Yaml), Outcome { stderr: String::new(), ..outcome });
+}
+
+#[test]
+fn convert_takes_a_configuration_and_its_policy() {
+    let files = Files::new("convert-policy");
+    let config = files.write(
+        "config.yaml",
+        "apiVersion: kubescheduler.config.k8s.io/v1alpha1\nkind: KubeSchedulerConfiguration\n\
+         algorithmSource: {policy: {file: {path: /etc/policy.json}}}\n",
+    );
+    let policy = files.write("policy.json", r#"{"apiVersion": "v1", "kind": "Policy", "priorities": []}"#);
+    let alone = convert(&files, &[&config], ConvertFormat::Yaml);
+    assert_eq!((alone.stdout.as_str(), alone.code), ("", 1));
+    assert!(
+        alone.stderr.starts_with("config.yaml: error C070 algorithmSource.policy.file.path: "),
+        "{}",
+        alone.stderr
+    );
+    let both = convert(&files, &[&config, &policy], ConvertFormat::Yaml);
+    assert_eq!(both.code, 0);
+    assert!(both.stdout.contains("  - name: ImageLocality\n"), "{}", both.stdout);
+}
+
+/// The only thing that can be wrong with what old files come to is that they name plugins of others.
+#[test]
+fn what_old_files_come_to_is_accepted() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../config/tests/fixtures/legacy");
+    let registry = supercargo_plugins::registry();
+    let theirs = ["QosAware", "sample2", "NetworkTraffic", "NodeNumber", "Mine", "Other"];
+    let mut converted = 0;
+    for entry in std::fs::read_dir(folder).expect("the fixtures are there") {
+        let path = entry.expect("can be listed").path();
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        let Ok(loaded) = supercargo_config::load(&text) else { continue };
+        converted += 1;
+        for problem in supercargo_config::validate(&loaded.kube, &registry).errors() {
+            let foreign =
+                theirs.iter().any(|name| problem.message.contains(&format!("{name:?} does not exist")));
+            assert!(problem.code == "C030" && foreign, "{}: {problem}", path.display());
+        }
+    }
+    assert!(converted >= 15, "only {converted} were converted");
+}
+
+#[test]
+fn check_says_what_changed_and_what_is_wrong() {
+    let files = Files::new("check-old");
+    let file = files.write("old.yaml", OLD);
+    let outcome = files.check(&[&file], Format::Text);
+    assert_eq!(
+        outcome.stdout,
+        "\
+old.yaml: warning W100 apiVersion: kubescheduler.config.k8s.io/v1beta3 was converted to kubescheduler.config.k8s.io/v1, with the defaults of Kubernetes 1.28 kept
+    hint: codes W100 to W199 name paths of this file, all others paths of the converted one, which `supercargo config convert` prints
+old.yaml: warning W102 profiles[0].plugins.multiPoint.enabled[0]: EBSLimits is part of NodeVolumeLimits now
+old.yaml: error C030 profiles[0].plugins.multiPoint.enabled[0].name: PreFilterPlugin \"Mine\" does not exist
+"
+    );
+    assert_eq!(outcome.code, 1);
+}
+
 #[test]
 fn usage() {
     CommandLine::command().debug_assert();
@@ -159,6 +263,7 @@ fn usage() {
     for right in [
         &["supercargo", "config", "check", "-", "a.yaml", "-o", "json"][..],
         &["supercargo", "config", "default"],
+        &["supercargo", "config", "convert", "config.yaml", "policy.json", "-o", "json"],
     ] {
         CommandLine::try_parse_from(right).expect("is right");
     }

@@ -6,7 +6,7 @@ use supercargo_framework::QUIRKS;
 
 fn whole(text: &str) -> Loaded {
     let loaded = load(text).unwrap_or_else(|problems| panic!("{problems}\nof:\n{text}"));
-    Loaded { kube: effective(&loaded.kube, &support::registry()), own: loaded.own }
+    Loaded { kube: effective(&loaded.kube, &support::registry()), ..loaded }
 }
 
 #[test]

@@ -2,6 +2,9 @@
 
 mod building;
 mod effective;
+mod legacy;
+mod legacy_model;
+mod legacy_rules;
 mod mutations;
 mod orders;
 mod reading;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::support;
-use crate::{build_profiles, effective, load, to_yaml, validate};
+use crate::{build_profiles, effective, load, minimal_yaml, to_yaml, validate};
 
 const VALID: &str = r#"apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -73,6 +73,9 @@ fn run(text: &str) {
         built.is_ok() || problems.has_errors(),
         "the validator finds whatever the constructor minds:\n{text}"
     );
+    let short = minimal_yaml(&loaded);
+    let again = load(&short).unwrap_or_else(|problems| panic!("{problems}\nof:\n{short}"));
+    assert_eq!((&again.kube, &again.own), (&loaded.kube, &loaded.own), "of:\n{short}");
     let whole = effective(&loaded.kube, &registry);
     let printed = to_yaml(&whole, &loaded.own);
     let again = load(&printed).unwrap_or_else(|problems| panic!("{problems}\nof:\n{printed}"));

@@ -206,7 +206,7 @@ fn documents_say_what_they_are() {
         "apiVersion: v1\nkind: Pod",
         &["C009 kind: couldn't decode as KubeSchedulerConfiguration, got v1, Kind=Pod"],
     );
-    for version in ["v1beta3", "v1beta2", "v1alpha1"] {
+    for version in ["v1beta4", "v2", "v1alpha0"] {
         let text = format!(
             "apiVersion: kubescheduler.config.k8s.io/{version}\nkind: KubeSchedulerConfiguration\nold: 1"
         );
@@ -214,10 +214,7 @@ fn documents_say_what_they_are() {
             "no kind \"KubeSchedulerConfiguration\" is registered for version \"kubescheduler.config.k8s.io/{version}\""
         );
         check(&text, &[&format!("C008 apiVersion: {message}")]);
-        check_hint(
-            &text,
-            "only kubescheduler.config.k8s.io/v1 is read; conversion comes with `config convert`",
-        );
+        check_hint(&text, "write kubescheduler.config.k8s.io/v1");
     }
     check(
         &format!("{HEAD}---\n{HEAD}"),
