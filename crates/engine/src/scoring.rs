@@ -9,7 +9,11 @@ use crate::chance::{Ties, draw};
 use crate::evaluate::PluginScores;
 
 /// The scores of the feasible nodes, plugin by plugin, weighted; or what broke.
-pub(crate) fn score(profile: &Profile, cycle: &mut Cycle<'_>, feasible: &[Row]) -> Result<Vec<PluginScores>, String> {
+pub(crate) fn score(
+    profile: &Profile,
+    cycle: &mut Cycle<'_>,
+    feasible: &[Row],
+) -> Result<Vec<PluginScores>, String> {
     let mut skipped: BTreeSet<&'static str> = BTreeSet::new();
     for named in &profile.pre_score {
         let status = named.plugin.pre_score(cycle, feasible);
@@ -31,7 +35,9 @@ pub(crate) fn score(profile: &Profile, cycle: &mut Cycle<'_>, feasible: &[Row]) 
         let status = named.plugin.normalize(cycle, &mut scores);
         if !status.is_success() {
             let (name, message) = (named.name, status.message());
-            return Err(format!("running Normalize on Score plugins: plugin {name:?} failed with: {message}"));
+            return Err(format!(
+                "running Normalize on Score plugins: plugin {name:?} failed with: {message}"
+            ));
         }
         if let Some(invalid) = scores.iter().find(|score| !(0..=MAX_NODE_SCORE).contains(&score.score)) {
             return Err(format!(

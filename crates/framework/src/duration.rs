@@ -60,7 +60,9 @@ fn parse(text: &str) -> Option<GoDuration> {
     }
     let limit = 1 << 63;
     match (negative, total) {
-        (true, total) if total <= limit => Some(GoDuration { nanoseconds: 0i64.wrapping_sub_unsigned(total) }),
+        (true, total) if total <= limit => {
+            Some(GoDuration { nanoseconds: 0i64.wrapping_sub_unsigned(total) })
+        }
         (false, total) if total < limit => Some(GoDuration { nanoseconds: total as i64 }),
         _ => None,
     }
@@ -164,7 +166,11 @@ mod tests {
             ("-9223372036854775808ns", i64::MIN, "-2562047h47m16.854775808s"),
         ] {
             let duration: GoDuration = text.parse().expect(text);
-            assert_eq!((duration.nanoseconds, duration.to_string().as_str()), (nanoseconds, printed), "{text}");
+            assert_eq!(
+                (duration.nanoseconds, duration.to_string().as_str()),
+                (nanoseconds, printed),
+                "{text}"
+            );
         }
         for text in ["", "-", "1", "s", ".s", "1x", "1s2", "1..2s", "9223372036854775808ns", "1e3s", "１s"] {
             assert!(text.parse::<GoDuration>().is_err(), "{text}");

@@ -7,7 +7,8 @@ use crate::args::Args;
 use crate::events::Enqueue;
 use crate::memory::{Memories, Memory};
 use crate::points::{
-    Bind, Filter, Permit, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter, PreScore, QueueSort, Reserve, Score,
+    Bind, Filter, Permit, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter, PreScore, QueueSort, Reserve,
+    Score,
 };
 use crate::reads::Reads;
 

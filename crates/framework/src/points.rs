@@ -20,7 +20,9 @@ use crate::status::Status;
 pub const MAX_NODE_SCORE: i64 = 100;
 
 /// Decides whether a pod may enter the queue at all.
-#[diagnostic::on_unimplemented(message = "`{Self}` lists `.pre_enqueue()` but does not implement `PreEnqueue`")]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` lists `.pre_enqueue()` but does not implement `PreEnqueue`"
+)]
 pub trait PreEnqueue: Send + Sync {
     /// Anything but success holds the pod back until an event that the plugin reacts to.
     fn pre_enqueue(&self, context: &Context<'_>, pod: &Pod) -> Status;
@@ -86,7 +88,9 @@ pub trait Filter: Send + Sync {
 }
 
 /// Tries to make the pod fit when no node is feasible, as preemption does.
-#[diagnostic::on_unimplemented(message = "`{Self}` lists `.post_filter()` but does not implement `PostFilter`")]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` lists `.post_filter()` but does not implement `PostFilter`"
+)]
 pub trait PostFilter: Send + Sync {
     /// `Unschedulable` lets the next plugin try; success and `UnschedulableAndUnresolvable` end the search.
     fn post_filter(

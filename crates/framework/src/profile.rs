@@ -7,7 +7,8 @@ use crate::events::Enqueue;
 use crate::memory::Memories;
 use crate::plugin::{PluginInstance, Point};
 use crate::points::{
-    Bind, Filter, Permit, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter, PreScore, QueueSort, Reserve, Score,
+    Bind, Filter, Permit, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter, PreScore, QueueSort, Reserve,
+    Score,
 };
 use crate::reads::Reads;
 
@@ -68,7 +69,8 @@ impl Profile {
             Point::PostFilter => push(&mut self.post_filter, name, &plugin.post_filter),
             Point::PreScore => push(&mut self.pre_score, name, &plugin.pre_score),
             Point::Score => {
-                self.score.extend(plugin.score.iter().cloned().map(|plugin| (Named { name, plugin }, weight)));
+                self.score
+                    .extend(plugin.score.iter().cloned().map(|plugin| (Named { name, plugin }, weight)));
                 plugin.score.is_some()
             }
             Point::Reserve => push(&mut self.reserve, name, &plugin.reserve),

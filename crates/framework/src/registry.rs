@@ -98,4 +98,3 @@ fn unreadable(path: String, error: &serde_json::Error) -> FieldProblem {
     let path = if path == "." { String::new() } else { path };
     FieldProblem { path, kind: ProblemKind::Unreadable, detail: error.to_string() }
 }
-

@@ -3,7 +3,8 @@
 //! A configuration may name them; with their gates off they have nothing to say, here as upstream.
 
 use supercargo_framework::{
-    Context, Cycle, Extensions, Memories, NoArgs, Permit, PermitDecision, PermitResult, Plugin, PreEnqueue, Reads, Status,
+    Context, Cycle, Extensions, Memories, NoArgs, Permit, PermitDecision, PermitResult, Plugin, PreEnqueue,
+    Reads, Status,
 };
 use supercargo_model::{NodeRef, Pod};
 

@@ -30,7 +30,8 @@ pub use node_declared_features::NodeDeclaredFeatures;
 pub use node_name::NodeName;
 pub use node_ports::NodePorts;
 pub use node_resources::{
-    NodeResourcesBalancedAllocation, NodeResourcesBalancedAllocationArgs, NodeResourcesFit, NodeResourcesFitArgs,
+    NodeResourcesBalancedAllocation, NodeResourcesBalancedAllocationArgs, NodeResourcesFit,
+    NodeResourcesFitArgs,
 };
 pub use node_unschedulable::NodeUnschedulable;
 pub use pod_topology_spread::{PodTopologySpread, PodTopologySpreadArgs};

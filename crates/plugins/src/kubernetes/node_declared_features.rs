@@ -1,6 +1,6 @@
 use supercargo_framework::{
-    Actions, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, Filter, Hint, NoArgs, NodeField, Plugin,
-    PodField, PreFilter, PreFilterResult, Reads, Status,
+    Actions, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, Filter, Hint, NoArgs, NodeField,
+    Plugin, PodField, PreFilter, PreFilterResult, Reads, Status,
 };
 use supercargo_model::{NodeRef, Pod, PodSpec};
 
@@ -59,9 +59,12 @@ impl PreFilter for NodeDeclaredFeatures {
 impl Filter for NodeDeclaredFeatures {
     fn filter(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Status {
         let Some(RequiredFeatures(features)) = cycle.get() else {
-            return Status::error(r#"error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found"#);
+            return Status::error(
+                r#"error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found"#,
+            );
         };
-        let declares = |feature: &&str| node.declared_features().iter().any(|declared| **declared == **feature);
+        let declares =
+            |feature: &&str| node.declared_features().iter().any(|declared| **declared == **feature);
         if features.iter().all(declares) { Status::success() } else { Status::unresolvable(REASON) }
     }
 }
@@ -76,7 +79,9 @@ impl Enqueue for NodeDeclaredFeatures {
 
     fn hint(&self, _: &Context<'_>, pod: &Pod, change: &Change<'_>) -> Hint {
         Hint::queue_if(match change {
-            Change::Node { old: Some(old), new: Some(new) } => old.declared_features() != new.declared_features(),
+            Change::Node { old: Some(old), new: Some(new) } => {
+                old.declared_features() != new.declared_features()
+            }
             Change::Pod { old: Some(old), new: Some(new) } => {
                 new.uid == pod.uid && required_features(&old.spec) != required_features(&new.spec)
             }
@@ -86,8 +91,11 @@ impl Enqueue for NodeDeclaredFeatures {
 }
 
 fn required_features(spec: &PodSpec) -> Vec<&'static str> {
-    let restarts_all =
-        spec.containers.iter().chain(&spec.init_containers).any(|container| container.may_restart_all_containers);
+    let restarts_all = spec
+        .containers
+        .iter()
+        .chain(&spec.init_containers)
+        .any(|container| container.may_restart_all_containers);
     let maps_users_on_host_network = spec.host_network && !spec.host_users;
     [
         (restarts_all, "RestartAllContainersOnContainerExits"),

@@ -1,5 +1,6 @@
 use supercargo_framework::{
-    Actions, ClusterEvent, Cycle, Enqueue, Extensions, Filter, NoArgs, NodeField, Plugin, PodField, Reads, Status,
+    Actions, ClusterEvent, Cycle, Enqueue, Extensions, Filter, NoArgs, NodeField, Plugin, PodField, Reads,
+    Status,
 };
 use supercargo_model::NodeRef;
 

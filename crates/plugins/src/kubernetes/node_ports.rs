@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use supercargo_framework::{
-    Actions, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, Filter, Hint, NoArgs, NodeField, Plugin,
-    PodField, PreFilter, PreFilterResult, Reads, Status,
+    Actions, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, Filter, Hint, NoArgs, NodeField,
+    Plugin, PodField, PreFilter, PreFilterResult, Reads, Status,
 };
 use supercargo_model::pod::HostPort;
 use supercargo_model::{NodeRef, Pod};
@@ -69,7 +69,11 @@ impl Filter for NodePorts {
             return Status::error(r#"reading "PreFilterNodePorts" from cycleState: not found"#);
         };
         let mut taken = node.usage().host_ports().iter();
-        if taken.any(|taken| conflicts(wanted, taken)) { Status::unschedulable(REASON) } else { Status::success() }
+        if taken.any(|taken| conflicts(wanted, taken)) {
+            Status::unschedulable(REASON)
+        } else {
+            Status::success()
+        }
     }
 }
 

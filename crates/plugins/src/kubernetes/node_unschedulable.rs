@@ -1,6 +1,6 @@
 use supercargo_framework::{
-    Actions, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, Filter, Hint, NoArgs, NodeField, Plugin,
-    PodField, Reads, Status,
+    Actions, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, Filter, Hint, NoArgs, NodeField,
+    Plugin, PodField, Reads, Status,
 };
 use supercargo_model::taints::{Effect, Taint, UNSCHEDULABLE_TAINT};
 use supercargo_model::{NodeRef, Pod};

@@ -1,6 +1,6 @@
 use supercargo_framework::{
-    Actions, Change, ClusterEvent, Context, Enqueue, Extensions, Hint, NoArgs, Plugin, PodField, PreEnqueue, Reads,
-    Status,
+    Actions, Change, ClusterEvent, Context, Enqueue, Extensions, Hint, NoArgs, Plugin, PodField, PreEnqueue,
+    Reads, Status,
 };
 use supercargo_model::Pod;
 
@@ -48,7 +48,10 @@ impl PreEnqueue for SchedulingGates {
         if pod.spec.scheduling_gates.is_empty() {
             return Status::success();
         }
-        Status::unresolvable(format!("waiting for scheduling gates: [{}]", pod.spec.scheduling_gates.join(" ")))
+        Status::unresolvable(format!(
+            "waiting for scheduling gates: [{}]",
+            pod.spec.scheduling_gates.join(" ")
+        ))
     }
 }
 

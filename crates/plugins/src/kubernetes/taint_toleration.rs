@@ -1,6 +1,6 @@
 use supercargo_framework::{
-    Actions, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, Filter, Hint, NoArgs, NodeField, NodeScore,
-    Plugin, PodField, PreScore, Reads, Score, Status,
+    Actions, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, Filter, Hint, NoArgs, NodeField,
+    NodeScore, Plugin, PodField, PreScore, Reads, Score, Status,
 };
 use supercargo_model::taints::{Effect, Toleration, find_forbidding};
 use supercargo_model::{NodeRef, Pod, Row};
@@ -74,7 +74,9 @@ impl PreScore for TaintToleration {
 impl Score for TaintToleration {
     fn score(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Result<i64, Status> {
         let Some(PreferNoScheduleTolerations(tolerations)) = cycle.get() else {
-            return Err(Status::error(r#"failed to read "PreScoreTaintToleration" from cycleState: not found"#));
+            return Err(Status::error(
+                r#"failed to read "PreScoreTaintToleration" from cycleState: not found"#,
+            ));
         };
         let taints = node.taints().iter().filter(|taint| taint.effect == Effect::PreferNoSchedule);
         let untolerated = taints.filter(|taint| !taint.is_tolerated_by(tolerations)).count();

@@ -27,7 +27,8 @@ impl<'a> Budgets<'a> {
 
     /// Splits pods, in their order, into those whose eviction would violate a budget and the others.
     pub(super) fn split(&self, pods: &[Arc<Pod>]) -> (Vec<Arc<Pod>>, Vec<Arc<Pod>>) {
-        let mut allowed: Vec<i32> = self.0.iter().map(|entry| entry.budget.status.disruptions_allowed).collect();
+        let mut allowed: Vec<i32> =
+            self.0.iter().map(|entry| entry.budget.status.disruptions_allowed).collect();
         pods.iter().cloned().partition(|pod| {
             let mut violates = false;
             for (entry, allowed) in self.0.iter().zip(&mut allowed) {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Actions, Args, ClusterEvent, Code, Context, Cycle, Diagnosis, Enqueue, Extensions, FieldProblems, Hint, NodeField,
-    Nomination, Plugin, PodField, PostFilter, PostFilterResult, PreEnqueue, Reads, Rehearsal, Status,
+    Actions, Args, ClusterEvent, Code, Context, Cycle, Diagnosis, Enqueue, Extensions, FieldProblems, Hint,
+    NodeField, Nomination, Plugin, PodField, PostFilter, PostFilterResult, PreEnqueue, Reads, Rehearsal,
+    Status,
 };
 use supercargo_model::kinds::PodDisruptionBudget;
 use supercargo_model::pod::PreemptionPolicy;
@@ -114,7 +115,12 @@ impl PreEnqueue for DefaultPreemption {
 }
 
 impl PostFilter for DefaultPreemption {
-    fn post_filter(&self, cycle: &Cycle<'_>, diagnosis: &Diagnosis, rehearsal: &dyn Rehearsal) -> PostFilterResult {
+    fn post_filter(
+        &self,
+        cycle: &Cycle<'_>,
+        diagnosis: &Diagnosis,
+        rehearsal: &dyn Rehearsal,
+    ) -> PostFilterResult {
         let mut result = self.preempt(cycle, diagnosis, rehearsal);
         if !result.status.reasons().is_empty() {
             let message = format!("preemption: {}", result.status.message());
@@ -125,7 +131,12 @@ impl PostFilter for DefaultPreemption {
 }
 
 impl DefaultPreemption {
-    fn preempt(&self, cycle: &Cycle<'_>, diagnosis: &Diagnosis, rehearsal: &dyn Rehearsal) -> PostFilterResult {
+    fn preempt(
+        &self,
+        cycle: &Cycle<'_>,
+        diagnosis: &Diagnosis,
+        rehearsal: &dyn Rehearsal,
+    ) -> PostFilterResult {
         let without_result = |status| PostFilterResult { status, ..PostFilterResult::default() };
         if let Err(reason) = may_preempt(cycle, diagnosis) {
             return without_result(Status::unschedulable(reason));

@@ -111,7 +111,8 @@ impl Counts {
     }
 
     fn satisfy_anti_affinity(&self, node: NodeRef<'_>) -> bool {
-        let domains = self.incoming.required_anti.iter().filter_map(|term| node.domain_named(&term.topology_key));
+        let domains =
+            self.incoming.required_anti.iter().filter_map(|term| node.domain_named(&term.topology_key));
         !{ domains }.any(|domain| self.anti.has_pods(domain))
     }
 

@@ -26,13 +26,15 @@ impl PreScore for InterPodAffinity {
             return Status::error(format!("failed to parse pod: {error}"));
         }
         let resolve = |terms: &[WeightedPodAffinityTerm], sign: i32| -> Vec<(IncomingTerm, i32)> {
-            let resolved = terms.iter().map(|term| (IncomingTerm::resolve(&term.term, pod, context), term.weight));
+            let resolved =
+                terms.iter().map(|term| (IncomingTerm::resolve(&term.term, pod, context), term.weight));
             resolved.map(|(term, weight)| (term, weight.wrapping_mul(sign))).collect()
         };
         let mut preferred = resolve(&affinity.preferred, 1);
         preferred.extend(resolve(&affinity.preferred_anti, -1));
 
-        let mut tally = Tally { pod, namespace_labels: namespace_labels(pod, context), scores: FxHashMap::default() };
+        let mut tally =
+            Tally { pod, namespace_labels: namespace_labels(pod, context), scores: FxHashMap::default() };
         for node in cycle.cluster().nodes() {
             // Without preferences of its own, only pods that have some matter to it.
             if affinity.declares_preferred {
@@ -86,7 +88,13 @@ impl Tally<'_> {
         }
     }
 
-    fn add_wish_of_existing(&mut self, term: &PodAffinityTerm, weight: i32, existing: &Pod, node: NodeRef<'_>) {
+    fn add_wish_of_existing(
+        &mut self,
+        term: &PodAffinityTerm,
+        weight: i32,
+        existing: &Pod,
+        node: NodeRef<'_>,
+    ) {
         let pod = self.pod;
         if term.matches(&existing.namespace, &pod.namespace, &self.namespace_labels, &pod.labels) {
             self.add(node, &term.topology_key, weight);

@@ -46,7 +46,8 @@ impl IncomingTerm {
 
     /// Whether the term means this pod.
     pub(super) fn matches(&self, pod: &Pod) -> bool {
-        (self.all_namespaces || self.namespaces.contains(&*pod.namespace)) && self.selector.matches(&*pod.labels)
+        (self.all_namespaces || self.namespaces.contains(&*pod.namespace))
+            && self.selector.matches(&*pod.labels)
     }
 }
 

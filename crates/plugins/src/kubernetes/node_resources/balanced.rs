@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Args, Cycle, Extensions, FieldProblems, MAX_NODE_SCORE, NodeField, Plugin, PodField, PreScore, Reads, Score, Status,
+    Args, Cycle, Extensions, FieldProblems, MAX_NODE_SCORE, NodeField, Plugin, PodField, PreScore, Reads,
+    Score, Status,
 };
 use supercargo_model::wire::null_default;
 use supercargo_model::{NodeRef, Pod, Row};

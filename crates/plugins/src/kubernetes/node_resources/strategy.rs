@@ -124,7 +124,8 @@ impl ScoringStrategy {
 
     /// The score of a node, from the levels of the resources in the order in which they are named.
     pub(super) fn score(&self, levels: impl Iterator<Item = Option<Level>>) -> i64 {
-        let weighted = self.resources.iter().zip(levels).filter_map(|(spec, level)| Some((spec.weight, level?)));
+        let weighted =
+            self.resources.iter().zip(levels).filter_map(|(spec, level)| Some((spec.weight, level?)));
         match &self.requested_to_capacity_ratio {
             Some(ratio) => {
                 // A resource that scores 0 does not count at all.
@@ -167,7 +168,11 @@ fn least(level: Level) -> i64 {
     if level.requested > level.allocatable {
         return 0;
     }
-    level.allocatable.wrapping_sub(level.requested).wrapping_mul(MAX_NODE_SCORE).wrapping_div(level.allocatable)
+    level
+        .allocatable
+        .wrapping_sub(level.requested)
+        .wrapping_mul(MAX_NODE_SCORE)
+        .wrapping_div(level.allocatable)
 }
 
 fn most(level: Level) -> i64 {

@@ -107,7 +107,9 @@ impl Args for PodTopologySpreadArgs {
                 let detail = "when .defaultConstraints are specified";
                 problems.invalid("defaultingType", &self.defaulting_type, detail);
             }
-            DefaultingType::Unknown(name) => problems.unsupported("defaultingType", name, &["List", "System"]),
+            DefaultingType::Unknown(name) => {
+                problems.unsupported("defaultingType", name, &["List", "System"]);
+            }
             _ => {}
         }
         for (index, constraint) in self.default_constraints.iter().enumerate() {
@@ -117,7 +119,12 @@ impl Args for PodTopologySpreadArgs {
 }
 
 impl PodTopologySpreadArgs {
-    fn validate_constraint(&self, index: usize, constraint: &DefaultConstraint, problems: &mut FieldProblems) {
+    fn validate_constraint(
+        &self,
+        index: usize,
+        constraint: &DefaultConstraint,
+        problems: &mut FieldProblems,
+    ) {
         let path = |field: &str| format!("defaultConstraints[{index}].{field}");
         if constraint.max_skew <= 0 {
             problems.invalid(path("maxSkew"), constraint.max_skew, "not in valid range (0, inf)");
@@ -132,7 +139,9 @@ impl PodTopologySpreadArgs {
         match constraint.when_unsatisfiable.as_str() {
             "DoNotSchedule" | "ScheduleAnyway" => {}
             "" => problems.required(path("whenUnsatisfiable"), "can not be empty"),
-            other => problems.unsupported(path("whenUnsatisfiable"), other, &["DoNotSchedule", "ScheduleAnyway"]),
+            other => {
+                problems.unsupported(path("whenUnsatisfiable"), other, &["DoNotSchedule", "ScheduleAnyway"]);
+            }
         }
         if constraint.label_selector.is_some() {
             let detail = "constraint must not define a selector, as they deduced for each pod";

@@ -83,8 +83,9 @@ impl Constraint {
         if self.selector.is_everything() && !self.counts_with_empty_selector {
             return 0;
         }
-        let counted =
-            |pod: &&std::sync::Arc<Pod>| !pod.is_terminating() && *pod.namespace == *namespace && self.counts(pod);
+        let counted = |pod: &&std::sync::Arc<Pod>| {
+            !pod.is_terminating() && *pod.namespace == *namespace && self.counts(pod)
+        };
         node.pods().iter().filter(counted).count() as i64
     }
 
@@ -130,7 +131,9 @@ fn deduced_selector(cluster: &Snapshot, pod: &Pod) -> LabelSelector {
         match (&*owner.api_version, &*owner.kind) {
             ("v1", "ReplicationController") => {
                 let owner = objects.get::<ReplicationController>(namespace, &owner.name);
-                labels.extend(owner.and_then(|owner| owner.spec.selector.as_ref()).into_iter().flat_map(Labels::iter));
+                labels.extend(
+                    owner.and_then(|owner| owner.spec.selector.as_ref()).into_iter().flat_map(Labels::iter),
+                );
             }
             ("apps/v1", "ReplicaSet") => {
                 if let Some(owner) = objects.get::<ReplicaSet>(namespace, &owner.name) {

@@ -12,7 +12,8 @@ use super::PodTopologySpread;
 use super::constraints::{Constraint, has_all_keys, namespace};
 
 const REASON: &str = "node(s) didn't match pod topology spread constraints";
-const REASON_MISSING_LABEL: &str = "node(s) didn't match pod topology spread constraints (missing required label)";
+const REASON_MISSING_LABEL: &str =
+    "node(s) didn't match pod topology spread constraints (missing required label)";
 
 /// How many pods each constraint counts in each domain.
 #[derive(Clone)]
@@ -30,7 +31,8 @@ struct Domains {
 
 impl PreFilter for PodTopologySpread {
     fn pre_filter(&self, cycle: &mut Cycle<'_>) -> PreFilterResult {
-        let constraints = match self.constraints(&cycle.context, cycle.pod, WhenUnsatisfiable::DoNotSchedule) {
+        let constraints = match self.constraints(&cycle.context, cycle.pod, WhenUnsatisfiable::DoNotSchedule)
+        {
             Ok(constraints) => constraints,
             Err(error) => {
                 return PreFilterResult::Reject(Status::error(format!(
@@ -84,7 +86,8 @@ impl Counts {
                 if let Some(domain) = node.domain_named(&constraint.topology_key)
                     && constraint.includes(cycle.pod, node)
                 {
-                    *domains.counts.entry(domain.value).or_default() += constraint.count_on(node, namespace(cycle));
+                    *domains.counts.entry(domain.value).or_default() +=
+                        constraint.count_on(node, namespace(cycle));
                 }
             }
         }

@@ -37,7 +37,8 @@ impl PreScore for PodTopologySpread {
         if cycle.cluster().node_count() == 0 {
             return Status::skip();
         }
-        let constraints = match self.constraints(&cycle.context, cycle.pod, WhenUnsatisfiable::ScheduleAnyway) {
+        let constraints = match self.constraints(&cycle.context, cycle.pod, WhenUnsatisfiable::ScheduleAnyway)
+        {
             Ok(constraints) if constraints.is_empty() => return Status::skip(),
             Ok(constraints) => constraints,
             Err(error) => {
@@ -78,7 +79,8 @@ impl Score for PodTopologySpread {
 
     fn normalize(&self, cycle: &Cycle<'_>, scores: &mut [NodeScore]) -> Status {
         let Some(Soft(state)) = cycle.get() else { return missing_state() };
-        let counted = scores.iter().filter(|score| !state.ignored.contains(&score.row)).map(|score| score.score);
+        let counted =
+            scores.iter().filter(|score| !state.ignored.contains(&score.row)).map(|score| score.score);
         let (minimum, maximum) =
             counted.fold((i64::MAX, 0), |(minimum, maximum), score| (minimum.min(score), maximum.max(score)));
         for score in scores {
