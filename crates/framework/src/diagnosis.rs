@@ -46,9 +46,9 @@ impl Diagnosis {
     /// The message that people get to read, such as `0/3 nodes are available: 3 Insufficient cpu.`
     pub fn message(&self, node_count: usize, post_filter_message: &str) -> String {
         let mut message = format!("0/{node_count} nodes are available:");
-        match &self.pre_filter_message {
-            Some(text) => message.push_str(&format!(" {text}.")),
-            None => {
+        match self.pre_filter_message.as_deref() {
+            Some(text) if !text.is_empty() => message.push_str(&format!(" {text}.")),
+            _ => {
                 let histogram = self.reason_histogram(node_count);
                 if !histogram.is_empty() {
                     message.push_str(&format!(" {}.", histogram.join(", ")));
