@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use supercargo_framework::{
-    Actions, Args, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, FieldProblems, Filter, Hint, NodeField,
-    NodeScore, Plugin, PodField, PreFilter, PreFilterResult, PreScore, Reads, Score, Status,
+    Actions, Args, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, FieldProblems, Filter, Hint,
+    NodeField, NodeScore, Plugin, PodField, PreFilter, PreFilterResult, PreScore, Reads, Score, Status,
 };
 use supercargo_model::node_selector::{NodeSelector, NodeSelectorWords, PreferredTerm, PreferredTermWords};
 use supercargo_model::{NodeRef, Pod, Row};
@@ -56,9 +56,15 @@ pub struct NodeAffinityArgs {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AddedAffinity {
-    #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "requiredDuringSchedulingIgnoredDuringExecution",
+        skip_serializing_if = "Option::is_none"
+    )]
     required: Option<Value>,
-    #[serde(rename = "preferredDuringSchedulingIgnoredDuringExecution", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "preferredDuringSchedulingIgnoredDuringExecution",
+        skip_serializing_if = "Option::is_none"
+    )]
     preferred: Option<Value>,
 }
 
@@ -177,7 +183,16 @@ impl Enqueue for NodeAffinity {
     fn hint(&self, _: &Context<'_>, pod: &Pod, change: &Change<'_>) -> Hint {
         let Change::Node { old, new: Some(new) } = change else { return Hint::Queue };
         let added_admits = self.added_required.as_ref().is_none_or(|added| added.matches(new));
+        if !added_admits {
+            return Hint::Skip;
+        }
         let own_admits = |node: &NodeRef<'_>| pod.spec.admits_node(node);
-        Hint::queue_if(added_admits && own_admits(new) && !old.as_ref().is_some_and(own_admits))
+        let unreadable = pod.spec.node_affinity.required.as_ref().is_some_and(|own| own.error().is_some());
+        // Where a term cannot be read and no other matches, upstream's answer is an error, which counts as Queue.
+        let undecided = |node: &NodeRef<'_>| unreadable && pod.spec.selects_node(node) && !own_admits(node);
+        if undecided(new) {
+            return Hint::Queue;
+        }
+        Hint::queue_if(own_admits(new) && !old.as_ref().is_some_and(own_admits))
     }
 }

@@ -6,8 +6,8 @@ mod terms;
 
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Actions, Args, Change, ClusterEvent, Context, Enqueue, Extensions, FieldProblems, Hint, NodeField, Plugin, PodField,
-    Reads,
+    Actions, Args, Change, ClusterEvent, Context, Enqueue, Extensions, FieldProblems, Hint, NodeField,
+    Plugin, PodField, Reads,
 };
 use supercargo_model::kinds::Namespace;
 use supercargo_model::pod::PodAffinityTerm;
@@ -103,38 +103,40 @@ impl Enqueue for InterPodAffinity {
     }
 
     fn hint(&self, _: &Context<'_>, pod: &Pod, change: &Change<'_>) -> Hint {
-        if pod.spec.pod_affinity.error.is_some() {
-            return Hint::Queue;
-        }
+        let unreadable = pod.spec.pod_affinity.error.is_some();
         Hint::queue_if(match change {
-            Change::Pod { old, new } => pod_change_helps(pod, *old, *new),
-            Change::Node { old, new: Some(new) } => node_change_helps(pod, old.as_ref(), new),
+            Change::Pod { old, new } if is_own_update(pod, *old, *new) => true,
+            Change::Pod { old, new } if ![old, new].into_iter().flatten().all(|other| takes_room(other)) => {
+                false
+            }
+            Change::Pod { old, new } => unreadable || pod_change_helps(pod, *old, *new),
+            Change::Node { old, new: Some(new) } => unreadable || node_change_helps(pod, old.as_ref(), new),
             _ => true,
         })
     }
 }
 
+fn is_own_update(pod: &Pod, old: Option<&Pod>, new: Option<&Pod>) -> bool {
+    old.is_some() && new.is_some_and(|new| new.uid == pod.uid)
+}
+
 fn pod_change_helps(pod: &Pod, old: Option<&Pod>, new: Option<&Pod>) -> bool {
     let affinity = &pod.spec.pod_affinity;
-    if let (Some(_), Some(new)) = (old, new)
-        && new.uid == pod.uid
-    {
-        return true;
-    }
-    if !old.is_none_or(takes_room) || !new.is_none_or(takes_room) {
-        return false;
-    }
     match (old, new) {
         (Some(old), Some(new)) => {
-            let came = !matches_all(&affinity.required, pod, old) && matches_all(&affinity.required, pod, new);
-            let went =
-                matches_all(&affinity.required_anti, pod, old) && !matches_all(&affinity.required_anti, pod, new);
+            let came =
+                !matches_all(&affinity.required, pod, old) && matches_all(&affinity.required, pod, new);
+            let went = matches_all(&affinity.required_anti, pod, old)
+                && !matches_all(&affinity.required_anti, pod, new);
             came || went
         }
         (None, Some(new)) => matches_all(&affinity.required, pod, new),
         (Some(old), None) => {
+            let theirs = &old.spec.pod_affinity;
+            let unreadable = theirs.declares_required_anti_affinity && theirs.required_anti.is_empty();
             matches_all(&affinity.required_anti, pod, old)
-                || matches_all(&old.spec.pod_affinity.required_anti, old, pod)
+                || unreadable
+                || matches_all(&theirs.required_anti, old, pod)
         }
         (None, None) => true,
     }
@@ -143,7 +145,8 @@ fn pod_change_helps(pod: &Pod, old: Option<&Pod>, new: Option<&Pod>) -> bool {
 /// As upstream, hints do not look up namespace labels.
 fn matches_all(terms: &[PodAffinityTerm], owner: &Pod, pod: &Pod) -> bool {
     let no_labels = Labels::default();
-    let matches = |term: &PodAffinityTerm| term.matches(&owner.namespace, &pod.namespace, &no_labels, &pod.labels);
+    let matches =
+        |term: &PodAffinityTerm| term.matches(&owner.namespace, &pod.namespace, &no_labels, &pod.labels);
     !terms.is_empty() && terms.iter().all(matches)
 }
 

@@ -6,8 +6,8 @@ mod filtering;
 mod logarithm;
 mod scoring;
 
-pub use args::PodTopologySpreadArgs;
 use args::DefaultingType;
+pub use args::PodTopologySpreadArgs;
 
 use supercargo_framework::{
     Actions, Change, ClusterEvent, Context, Enqueue, Extensions, Hint, NodeField, Plugin, PodField, Reads,
@@ -88,16 +88,19 @@ impl Plugin for PodTopologySpread {
 
 impl Enqueue for PodTopologySpread {
     fn events(&self) -> Vec<ClusterEvent> {
-        let pod = Actions::ADD
-            .or(Actions::UPDATE_POD_LABEL)
-            .or(Actions::UPDATE_POD_TOLERATION)
-            .or(Actions::DELETE);
+        let pod =
+            Actions::ADD.or(Actions::UPDATE_POD_LABEL).or(Actions::UPDATE_POD_TOLERATION).or(Actions::DELETE);
         let node =
             Actions::ADD.or(Actions::DELETE).or(Actions::UPDATE_NODE_LABEL).or(Actions::UPDATE_NODE_TAINT);
         vec![ClusterEvent::pod(pod), ClusterEvent::node(node)]
     }
 
     fn hint(&self, context: &Context<'_>, pod: &Pod, change: &Change<'_>) -> Hint {
+        if let Change::Pod { old, new } = change
+            && ![old, new].into_iter().flatten().all(|other| is_involved(pod, other))
+        {
+            return Hint::Skip;
+        }
         let Ok(constraints) = self.constraints(context, pod, WhenUnsatisfiable::DoNotSchedule) else {
             return Hint::Queue;
         };
@@ -109,11 +112,12 @@ impl Enqueue for PodTopologySpread {
     }
 }
 
+/// Whether the other pod can count at all: it is the pod itself, or takes room in its namespace.
+fn is_involved(pod: &Pod, other: &Pod) -> bool {
+    other.uid == pod.uid || (takes_room(other) && other.namespace == pod.namespace)
+}
+
 fn pod_change_helps(pod: &Pod, old: Option<&Pod>, new: Option<&Pod>, constraints: &[Constraint]) -> bool {
-    let involved = |other: &Pod| other.uid == pod.uid || (takes_room(other) && other.namespace == pod.namespace);
-    if !old.is_none_or(involved) || !new.is_none_or(involved) {
-        return false;
-    }
     let matches_any = |other: &Pod| constraints.iter().any(|constraint| constraint.counts(other));
     match (old, new) {
         (Some(old), Some(new)) => {
@@ -129,7 +133,11 @@ fn pod_change_helps(pod: &Pod, old: Option<&Pod>, new: Option<&Pod>, constraints
     }
 }
 
-fn node_change_helps(old: Option<&NodeRef<'_>>, new: Option<&NodeRef<'_>>, constraints: &[Constraint]) -> bool {
+fn node_change_helps(
+    old: Option<&NodeRef<'_>>,
+    new: Option<&NodeRef<'_>>,
+    constraints: &[Constraint],
+) -> bool {
     let has_all_keys = |node: &NodeRef<'_>| {
         constraints.iter().all(|constraint| node.label(&constraint.topology_key).is_some())
     };
