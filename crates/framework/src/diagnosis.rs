@@ -105,4 +105,38 @@ mod tests {
         diagnosis.pre_filter_message = Some("no".to_owned());
         assert_eq!(diagnosis.message(13, ""), "0/13 nodes are available: no.");
     }
+
+    #[test]
+    fn a_pod_fits_nowhere_without_a_word_of_why() {
+        let mut diagnosis = Diagnosis::default();
+        assert_eq!(diagnosis.message(2, ""), "0/2 nodes are available:");
+        assert_eq!(diagnosis.message(2, "not found"), "0/2 nodes are available: not found");
+        diagnosis.pre_filter_message = Some(String::new());
+        assert_eq!(diagnosis.message(2, ""), "0/2 nodes are available:", "as if nothing had been said");
+    }
+
+    #[test]
+    fn a_node_with_several_reasons_counts_for_each() {
+        let reasons = ["Insufficient cpu".into(), "Insufficient memory".into()];
+        let diagnosis = Diagnosis {
+            nodes: BTreeMap::from([
+                (Row(0), Status::new(Code::Unschedulable, reasons)),
+                (Row(1), Status::unschedulable("Insufficient cpu")),
+            ]),
+            ..Diagnosis::default()
+        };
+        let message = "0/2 nodes are available: 1 Insufficient memory, 2 Insufficient cpu.";
+        assert_eq!(diagnosis.message(2, ""), message);
+    }
+
+    #[test]
+    fn who_rejected_is_noted_and_who_waits_as_well() {
+        let mut diagnosis = Diagnosis::default();
+        diagnosis.note_plugin(&Status::unschedulable("anonymous"));
+        diagnosis.note_plugin(&Status::error("broken").from_plugin("Broken"));
+        diagnosis.note_plugin(&Status::unresolvable("no").from_plugin("Never"));
+        diagnosis.note_plugin(&Status::new(Code::Pending, []).from_plugin("Later"));
+        assert_eq!(diagnosis.unschedulable_plugins, BTreeSet::from(["Later", "Never"]));
+        assert_eq!(diagnosis.pending_plugins, BTreeSet::from(["Later"]));
+    }
 }

@@ -176,4 +176,33 @@ mod tests {
             assert!(text.parse::<GoDuration>().is_err(), "{text}");
         }
     }
+
+    use proptest::prelude::*;
+    use proptest::test_runner::{Config, RngSeed};
+
+    fn seeded() -> Config {
+        Config { failure_persistence: None, rng_seed: RngSeed::Fixed(1), cases: 4096, ..Config::default() }
+    }
+
+    proptest! {
+        #![proptest_config(seeded())]
+
+        #[test]
+        fn what_is_printed_reads_as_what_it_was(nanoseconds in any::<i64>(), shift in 0..63u32) {
+            let duration = GoDuration { nanoseconds: nanoseconds >> shift };
+            prop_assert_eq!(duration.to_string().parse::<GoDuration>(), Ok(duration));
+        }
+
+        #[test]
+        fn no_text_is_too_odd_to_be_refused(text in "[-+]?([0-9]{0,20}(\\.[0-9]{0,25})?(ns|us|µs|μs|ms|s|m|h|x|)){0,4}") {
+            if let Ok(duration) = text.parse::<GoDuration>() {
+                prop_assert_eq!(duration.to_string().parse::<GoDuration>(), Ok(duration));
+            }
+        }
+
+        #[test]
+        fn any_text_can_be_tried(text in any::<String>()) {
+            let _ = text.parse::<GoDuration>();
+        }
+    }
 }

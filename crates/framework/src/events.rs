@@ -176,3 +176,6 @@ impl Hint {
         if helps { Hint::Queue } else { Hint::Skip }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -200,7 +200,11 @@ impl Reads {
                 self.kinds.push(kind);
             }
         }
-        self.queries.extend(other.queries);
+        for query in other.queries {
+            if !self.queries.contains(&query) {
+                self.queries.push(query);
+            }
+        }
         self
     }
 }
@@ -279,3 +283,6 @@ impl Field for NodeField {
         self as u32
     }
 }
+
+#[cfg(test)]
+mod tests;
