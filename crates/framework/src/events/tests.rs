@@ -18,7 +18,12 @@ fn which_registered_events_cover_which_incoming_ones() {
         ("one of several", pod(label_or_toleration), pod(Actions::UPDATE_POD_LABEL), true),
         ("a general update", pod(Actions::UPDATE), pod(Actions::UPDATE), true),
         ("a particular update", pod(Actions::UPDATE), pod(Actions::UPDATE_POD_LABEL), true),
-        ("a general update is no particular one", pod(Actions::UPDATE_POD_LABEL), pod(Actions::UPDATE), false),
+        (
+            "a general update is no particular one",
+            pod(Actions::UPDATE_POD_LABEL),
+            pod(Actions::UPDATE),
+            false,
+        ),
         ("everything", any(Actions::ALL), node(Actions::DELETE), true),
         ("everything of one kind", pod(Actions::ALL), pod(Actions::UPDATE), true),
         ("additions of anything", any(Actions::ADD), node(Actions::ADD), true),

@@ -139,7 +139,10 @@ fn arguments_are_completed_and_their_problems_found_all_at_once() {
         assert!(picky.make(Some(&json!({ "mostPods": -1 }))).is_err(), "nothing is made of wrong arguments");
     }
     let vague = registry.get("Vague").expect("registered");
-    assert!(vague.make(Some(&json!({ "whatever": 1 }))).is_ok(), "who takes none ignores them, as upstream does");
+    assert!(
+        vague.make(Some(&json!({ "whatever": 1 }))).is_ok(),
+        "who takes none ignores them, as upstream does"
+    );
 }
 
 #[test]
