@@ -124,6 +124,19 @@ impl Trial {
         }
     }
 
+    /// What its filter and its score say about the first node if nothing was prepared for them.
+    pub fn unprepared(&self, cluster: &mut TestCluster, pod: impl Into<Value>) -> Vec<String> {
+        let pod = cluster.pod(pod);
+        let cycle = cluster.cycle(&pod);
+        let node = cluster.snapshot().nodes().next().expect("there is a node");
+        let filters = self.profile.filter.iter().map(|named| named.plugin.filter(&cycle, node));
+        let scores = self.profile.score.iter().map(|(named, _)| match named.plugin.score(&cycle, node) {
+            Ok(_) => Status::success(),
+            Err(status) => status,
+        });
+        filters.chain(scores).map(|status| status_text(&status)).collect()
+    }
+
     fn score_rows(&self, cluster: &TestCluster, pod: &Arc<Pod>) -> Result<Vec<NodeScore>, Status> {
         let mut cycle = cluster.cycle(pod);
         // Some plugins leave something for their score in PreFilter already.

@@ -179,3 +179,6 @@ pub(super) fn is_device_backed(resource: &str, objects: &Objects) -> bool {
             || resource.strip_prefix(IMPLICIT_PREFIX) == Some(&*key.name)
     })
 }
+
+#[cfg(test)]
+mod tests;
