@@ -196,3 +196,6 @@ impl Enqueue for NodeAffinity {
         Hint::queue_if(own_admits(new) && !old.as_ref().is_some_and(own_admits))
     }
 }
+
+#[cfg(test)]
+mod tests;

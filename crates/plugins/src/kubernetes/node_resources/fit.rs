@@ -309,3 +309,6 @@ fn offers_more(pod: &Pod, old: NodeRef<'_>, new: NodeRef<'_>, objects: &Objects)
                 || (amount > 0 && is_delegated(name, new, objects))
         })
 }
+
+#[cfg(test)]
+mod tests;
