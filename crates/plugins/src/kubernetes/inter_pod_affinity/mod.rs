@@ -165,3 +165,6 @@ fn node_change_helps(pod: &Pod, old: Option<&NodeRef<'_>>, new: &NodeRef<'_>) ->
     });
     joins || leaves
 }
+
+#[cfg(test)]
+mod tests;

@@ -152,3 +152,6 @@ fn node_change_helps(
         (old, new) => old.or(new).is_none_or(has_all_keys),
     }
 }
+
+#[cfg(test)]
+mod tests;
