@@ -1,11 +1,14 @@
 //! Small random clusters, in which any one field can be changed and nothing else.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngSeed};
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngSeed, TestRunner};
 use serde_json::{Value, json};
-use supercargo_framework::{NodeField, PodField};
+use supercargo_framework::{NodeField, PluginInstance, PodField};
+use supercargo_model::Pod;
 
 use crate::build::{NodeBuilder, PodBuilder, node, pod};
 use crate::cluster::{TestCluster, cluster};
@@ -18,6 +21,8 @@ pub struct World {
     nodes: Vec<Choices>,
     /// The place of each running pod's node, and the pod.
     running: Vec<(usize, Choices)>,
+    /// One more pod on the first node, that asks for nothing.
+    extra_pod: bool,
 }
 
 type Choices = Vec<usize>;
@@ -25,30 +30,63 @@ type Choices = Vec<usize>;
 /// Any small cluster.
 pub fn world() -> impl Strategy<Value = World> {
     let choices = || prop::collection::vec(0..12usize, PodField::ALL.len());
-    let nodes = prop::collection::vec(choices(), 1..4);
-    let running = prop::collection::vec((0..3usize, choices()), 0..5);
-    (choices(), nodes, running).prop_map(|(pending, nodes, running)| World { pending, nodes, running })
+    let nodes = prop::collection::vec(choices(), 2..5);
+    let running = prop::collection::vec((0..4usize, choices()), 1..8);
+    (choices(), nodes, running).prop_map(|(pending, nodes, running)| World {
+        pending,
+        nodes,
+        running,
+        extra_pod: false,
+    })
 }
 
-/// So many cases, from the same seed every time unless `PROPTEST_RNG_SEED` names another.
-pub fn seeded(cases: u32) -> Config {
-    let config = Config { cases, failure_persistence: None, ..Config::default() };
-    match config.rng_seed {
-        RngSeed::Random => Config { rng_seed: RngSeed::Fixed(1), ..config },
-        RngSeed::Fixed(_) => config,
+/// So many of them, always the same.
+pub fn worlds(count: usize) -> Vec<World> {
+    let mut runner = TestRunner::new(Config { rng_seed: RngSeed::Fixed(1), ..Config::default() });
+    let mut draw = || world().new_tree(&mut runner).expect("nothing is filtered out").current();
+    std::iter::repeat_with(&mut draw).take(count).collect()
+}
+
+/// A field that made a difference to a plugin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Mattered {
+    /// A field of the pod.
+    Pod(PodField),
+    /// A field of the nodes.
+    Node(NodeField),
+}
+
+impl Mattered {
+    /// Whether the plugin says that it reads the field.
+    pub fn is_declared(self, plugin: &PluginInstance) -> bool {
+        match self {
+            Mattered::Pod(field) => plugin.reads.pod.contains(field),
+            Mattered::Node(field) => plugin.reads.node.contains(field),
+        }
     }
 }
 
-/// A field that a plugin does not declare to read, and whose change changed its answers all the same.
-pub fn lie_of(trial: &Trial, world: &World) -> Option<String> {
-    let reads = trial.profile.reads.as_ref()?;
-    let truth = world.answers(trial);
-    let pod_fields = PodField::ALL.into_iter().filter(|field| !reads.pod.contains(*field));
-    let node_fields = NodeField::ALL.into_iter().filter(|field| !reads.node.contains(*field));
-    let changed = pod_fields.map(|field| (format!("pod {field:?}"), world.with_pod_field_changed(field)));
-    let changed = changed
-        .chain(node_fields.map(|field| (format!("node {field:?}"), world.with_node_field_changed(field))));
-    { changed }.find(|(_, world)| world.answers(trial) != truth).map(|(field, _)| field)
+/// What matters to each of the plugins in some cluster: the fields whose change, and no other, changed an answer.
+pub fn what_matters(plugins: &[PluginInstance], worlds: &[World]) -> Vec<Vec<Mattered>> {
+    let trials: Vec<Trial> = plugins.iter().map(Trial::of).collect();
+    let mut mattered = vec![Vec::new(); plugins.len()];
+    for world in worlds {
+        let truth = world.answers(&trials);
+        let pod_fields = PodField::ALL
+            .into_iter()
+            .map(|field| (Mattered::Pod(field), world.with_pod_field_changed(field)));
+        let node_fields = NodeField::ALL
+            .into_iter()
+            .map(|field| (Mattered::Node(field), world.with_node_field_changed(field)));
+        for (field, changed) in pod_fields.chain(node_fields) {
+            for ((before, after), mattered) in truth.iter().zip(changed.answers(&trials)).zip(&mut mattered) {
+                if *before != after && !mattered.contains(&field) {
+                    mattered.push(field);
+                }
+            }
+        }
+    }
+    mattered
 }
 
 impl World {
@@ -74,6 +112,7 @@ impl World {
         for (_, pod) in &mut changed.running {
             running.iter().for_each(|field| pod[*field as usize] += 1);
         }
+        changed.extra_pod ^= field == NodeField::Pods;
         changed.nodes.iter_mut().for_each(|node| node[field as usize] += 1);
         changed
     }
@@ -87,6 +126,10 @@ impl World {
             .with(json!({
                 "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta,
                 "spec": { "selector": { "matchLabels": { "app": "db" } } },
+            }))
+            .with(json!({
+                "apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": { "name": "gpu" },
+                "spec": { "extendedResourceName": "example.com/gpu" },
             }));
         for (index, choices) in self.nodes.iter().enumerate() {
             cluster.put(random_node(&self.node_name(index), index, choices));
@@ -96,6 +139,9 @@ impl World {
             let node = self.node_name(place % self.nodes.len());
             cluster.put(random_pod(&name, choices).with(json!({ "metadata": { "name": name } })).on(&node));
         }
+        if self.extra_pod {
+            cluster.put(pod("extra").on(&self.node_name(0)));
+        }
         cluster
     }
 
@@ -104,16 +150,20 @@ impl World {
         random_pod("p", &self.pending)
     }
 
-    /// What a plugin says about the pending pod before the queue, about each node, and how it scores them.
-    pub fn answers(&self, trial: &Trial) -> Vec<String> {
+    /// What each plugin says about the pending pod before the queue, about each node, and how it scores them.
+    pub fn answers(&self, trials: &[Trial]) -> Vec<Vec<String>> {
         let mut cluster = self.cluster();
         let pod = cluster.pod(self.pending());
+        trials.iter().map(|trial| self.answer(trial, &mut cluster, &pod)).collect()
+    }
+
+    fn answer(&self, trial: &Trial, cluster: &mut TestCluster, pod: &Arc<Pod>) -> Vec<String> {
         let gates = trial.profile.pre_enqueue.iter();
         let mut answers: Vec<String> =
-            gates.map(|named| status_text(&named.plugin.pre_enqueue(&cluster.context(), &pod))).collect();
-        answers.extend(self.by_node(&trial.filter(&mut cluster, self.pending())));
+            gates.map(|named| status_text(&named.plugin.pre_enqueue(&cluster.context(), pod))).collect();
+        answers.extend(self.by_node(&trial.filter_pod(cluster, pod)));
         if !trial.profile.score.is_empty() {
-            answers.extend(self.by_node(&trial.scores(&mut cluster, self.pending())));
+            answers.extend(self.by_node(&trial.scores_of_pod(cluster, pod)));
         }
         answers
     }
@@ -166,9 +216,10 @@ fn pod_values(field: PodField) -> (Vec<Value>, bool) {
     };
     let patches = match field {
         PodField::Name => metadata(&[none, json!({ "name": "q" })]),
-        PodField::Namespace => metadata(&[none, json!({ "namespace": "other" })]),
+        PodField::Namespace => metadata(&[none.clone(), none.clone(), none, json!({ "namespace": "other" })]),
         PodField::Labels => {
-            metadata(&[none, json!({ "labels": { "app": "web" } }), json!({ "labels": { "app": "db" } })])
+            let app = |app: &str| json!({ "labels": { "app": app } });
+            metadata(&[app("web"), app("web"), none, app("db")])
         }
         PodField::Annotations => metadata(&[none, json!({ "annotations": { "a": "b" } })]),
         PodField::Controller => metadata(&[
@@ -176,6 +227,8 @@ fn pod_values(field: PodField) -> (Vec<Value>, bool) {
             json!({ "ownerReferences": [{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "x", "controller": true }] }),
         ]),
         PodField::Timestamps => metadata(&[
+            none.clone(),
+            none.clone(),
             none,
             json!({ "creationTimestamp": "2020-01-01T00:00:00Z" }),
             json!({ "deletionTimestamp": "2020-01-01T00:00:00Z" }),
@@ -206,6 +259,10 @@ fn pod_values(field: PodField) -> (Vec<Value>, bool) {
             none,
             spread("DoNotSchedule", "topology.kubernetes.io/zone"),
             spread("ScheduleAnyway", "kubernetes.io/hostname"),
+            json!({ "topologySpreadConstraints": [{
+                "maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": web, "nodeTaintsPolicy": "Honor",
+            }] }),
         ]),
         PodField::Volumes => {
             let volume = |source: Value| json!({ "volumes": [source] });
@@ -244,7 +301,7 @@ fn node_values(field: NodeField) -> Vec<Value> {
     match field {
         NodeField::Name | NodeField::Requested | NodeField::Pods => vec![none],
         NodeField::Labels => {
-            vec![none, labels(zone("a")), labels(zone("b")), labels(json!({ "disk": "ssd" }))]
+            vec![labels(zone("a")), labels(zone("b")), none, labels(json!({ "disk": "ssd" }))]
         }
         NodeField::Annotations => vec![none, json!({ "metadata": { "annotations": { "a": "b" } } })],
         NodeField::Taints => vec![none, taint("NoSchedule"), taint("PreferNoSchedule")],

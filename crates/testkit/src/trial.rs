@@ -92,7 +92,12 @@ impl Trial {
     /// What its filter says about each node, as `n1: ok`; what PreFilter says for all of them goes under `*`.
     pub fn filter(&self, cluster: &mut TestCluster, pod: impl Into<Value>) -> Vec<String> {
         let pod = cluster.pod(pod);
-        let mut cycle = cluster.cycle(&pod);
+        self.filter_pod(cluster, &pod)
+    }
+
+    /// The same for a pod that was read already.
+    pub fn filter_pod(&self, cluster: &TestCluster, pod: &Arc<Pod>) -> Vec<String> {
+        let mut cycle = cluster.cycle(pod);
         let mut only = None;
         for named in &self.profile.pre_filter {
             match named.plugin.pre_filter(&mut cycle) {
@@ -115,7 +120,12 @@ impl Trial {
     /// How it scores each node once normalised, all of them being feasible, as `n1: 78`.
     pub fn scores(&self, cluster: &mut TestCluster, pod: impl Into<Value>) -> Vec<String> {
         let pod = cluster.pod(pod);
-        match self.score_rows(cluster, &pod) {
+        self.scores_of_pod(cluster, &pod)
+    }
+
+    /// The same for a pod that was read already.
+    pub fn scores_of_pod(&self, cluster: &TestCluster, pod: &Arc<Pod>) -> Vec<String> {
+        match self.score_rows(cluster, pod) {
             Ok(scores) => scores
                 .iter()
                 .map(|score| format!("{}: {}", cluster.snapshot().node(score.row).name(), score.score))

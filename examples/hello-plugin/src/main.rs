@@ -82,23 +82,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut profile = Profile::new("default-scheduler");
     for (name, args) in [("NodeResourcesFit", json!({})), ("Youngest", json!({ "maxYears": 5 }))] {
         let plugin =
-            registry.get(name).ok_or(name)?.make(Some(&args)).map_err(|problems| format!("{problems:?}"))?;
+            registry.get(name).ok_or(name)?.make(Some(&args)).map_err(|wrong| format!("{wrong:?}"))?;
         for point in Point::ALL {
             profile.add(&plugin, point, 1);
         }
     }
     let machine = |name: &str, age: &str| node(name).label("example.com/age", age);
-    let mut cluster = cluster()
-        .with(machine("new", "1"))
-        .with(machine("old", "4"))
-        .with(machine("ancient", "9"))
-        .reading_for(&profile);
+    let mut cluster =
+        cluster().with(machine("new", "1")).with(machine("old", "4")).with(machine("ancient", "9"));
     let pod = cluster.pod(pod("web").cpu("500m"));
     let verdict = evaluate(&profile, cluster.context(), &pod, Rules::LIVE, Thoroughness::EveryWord, &mut 0);
     for (row, words) in &verdict.words {
-        let said: Vec<String> =
-            words.iter().map(|word| format!("{} says {:?}", word.plugin, word.status.code())).collect();
-        println!("{}: {}", cluster.snapshot().node(*row).name(), said.join(", "));
+        for word in words {
+            let node = cluster.snapshot().node(*row).name();
+            println!("{} says {} of {node}", word.plugin, word.status.code().name());
+        }
     }
     println!("goes to: {:?}", verdict.chosen.map(|row| cluster.snapshot().node(row).name()));
     Ok(())

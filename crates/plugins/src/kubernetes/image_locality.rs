@@ -105,8 +105,11 @@ mod tests {
             ("unknown", app("absent"), [0, 0, 0, 0]),
             ("a volume counts, but is no container", app("app:1").with(volume), [48, 48, 0, 0]),
         ] {
-            let expected: Vec<String> =
-                ["a", "b", "c", "d"].iter().zip(scores).map(|(name, score)| format!("{name}: {score}")).collect();
+            let expected: Vec<String> = ["a", "b", "c", "d"]
+                .iter()
+                .zip(scores)
+                .map(|(name, score)| format!("{name}: {score}"))
+                .collect();
             assert_eq!(plugin.scores(&mut cluster, pod), expected, "{what}");
         }
     }

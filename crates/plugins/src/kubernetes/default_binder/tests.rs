@@ -19,7 +19,9 @@ fn binding_is_an_effect_and_ends_with_its_outcome() {
         (News::Failed { error: "conflict" }, "error: conflict"),
         (News::TimedOut, "error: timed out"),
     ] {
-        let Step::Done(status) = binder.resume(&mut cycle, cluster.node("n"), &news) else { panic!("it is over") };
+        let Step::Done(status) = binder.resume(&mut cycle, cluster.node("n"), &news) else {
+            panic!("it is over")
+        };
         assert_eq!(status_text(&status), outcome);
     }
 }

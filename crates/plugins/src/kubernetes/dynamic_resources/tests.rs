@@ -41,10 +41,14 @@ fn pods_that_need_devices_are_held_back() {
 #[test]
 fn only_a_device_class_that_stands_aside_helps_for_now() {
     let class = || device_class("gpu", None);
-    trial::<DynamicResources>().check_hints(&mut cluster(), pod("p"), [
-        ("it goes", deleted(class()), supercargo_framework::Hint::Queue),
-        ("it comes", added(class()), supercargo_framework::Hint::Skip),
-    ]);
+    trial::<DynamicResources>().check_hints(
+        &mut cluster(),
+        pod("p"),
+        [
+            ("it goes", deleted(class()), supercargo_framework::Hint::Queue),
+            ("it comes", added(class()), supercargo_framework::Hint::Skip),
+        ],
+    );
 }
 
 #[test]
@@ -53,12 +57,14 @@ fn arguments() {
     assert_eq!(args_of::<DynamicResources>(json!({})), completed);
     for (args, problems) in [
         (json!({ "filterTimeout": "0s", "bindingTimeout": "1s" }), vec![]),
-        (json!({ "filterTimeout": "-1s" }), vec![
-            "filterTimeout: Invalid value: \"-1s\": must be zero or positive",
-        ]),
-        (json!({ "bindingTimeout": "999ms" }), vec![
-            "bindingTimeout: Invalid value: \"999ms\": must be at least 1 second",
-        ]),
+        (
+            json!({ "filterTimeout": "-1s" }),
+            vec!["filterTimeout: Invalid value: \"-1s\": must be zero or positive"],
+        ),
+        (
+            json!({ "bindingTimeout": "999ms" }),
+            vec!["bindingTimeout: Invalid value: \"999ms\": must be at least 1 second"],
+        ),
     ] {
         assert_eq!(problems_of::<DynamicResources>(args), problems);
     }

@@ -1,7 +1,8 @@
 use serde_json::{Value, json};
 use supercargo_framework::Fixes;
 use supercargo_testkit::{
-    PodBuilder, TestCluster, added, args_of, cluster, deleted, node, pod, problems_of, trial, trial_with, updated,
+    PodBuilder, TestCluster, added, args_of, cluster, deleted, node, pod, problems_of, trial, trial_with,
+    updated,
 };
 
 use super::*;
@@ -55,7 +56,9 @@ fn check(what: &str, cluster: &mut TestCluster, pod: PodBuilder, said: [&str; 4]
         .map(|(node, said)| match said {
             "not near" => format!("{node}: unresolvable: node(s) didn't match pod affinity rules"),
             "too near" => format!("{node}: unschedulable: node(s) didn't match pod anti-affinity rules"),
-            "unwanted" => format!("{node}: unschedulable: node(s) didn't satisfy existing pods anti-affinity rules"),
+            "unwanted" => {
+                format!("{node}: unschedulable: node(s) didn't satisfy existing pods anti-affinity rules")
+            }
             other => format!("{node}: {other}"),
         })
         .collect();
@@ -78,9 +81,11 @@ fn required_terms_reject_nodes() {
         ("far from web, by node", far(&[web(HOSTNAME)]), [too, "ok", "ok", "ok"]),
         ("far from web and db", far(&[web(ZONE), term("db", ZONE)]), [too, too, too, "ok"]),
         ("in another namespace", near(&[web(ZONE)]).namespace("x"), [no; 4]),
-        ("web of a named namespace", near(&[with(web(ZONE), "namespaces", json!(["default"]))]).namespace("x"), [
-            "ok", "ok", no, no,
-        ]),
+        (
+            "web of a named namespace",
+            near(&[with(web(ZONE), "namespaces", json!(["default"]))]).namespace("x"),
+            ["ok", "ok", no, no],
+        ),
         ("no selector means nobody", near(&[json!({ "topologyKey": ZONE })]), [no; 4]),
     ] {
         check(what, &mut zones(), pod, said);
@@ -94,15 +99,24 @@ fn required_terms_reject_nodes() {
 
 #[test]
 fn namespaces_are_picked_by_their_labels() {
-    let by = |selector: Value| near(&[with(term("web", ZONE), "namespaceSelector", selector)]).namespace("mine");
+    let by =
+        |selector: Value| near(&[with(term("web", ZONE), "namespaceSelector", selector)]).namespace("mine");
     let requirement = |operator: &str| json!({ "matchExpressions": [{ "key": "team", "operator": operator, "values": ["x"] }] });
     let all = || zones().with(namespace("default", "x")).with(namespace("mine", "y"));
-    check("by label", &mut all(), by(json!({ "matchLabels": { "team": "x" } })), ["ok", "ok", "not near", "not near"]);
+    check(
+        "by label",
+        &mut all(),
+        by(json!({ "matchLabels": { "team": "x" } })),
+        ["ok", "ok", "not near", "not near"],
+    );
     check("by another label", &mut all(), by(json!({ "matchLabels": { "team": "y" } })), ["not near"; 4]);
     check("all of them", &mut all(), by(json!({})), ["ok", "ok", "not near", "not near"]);
-    check("all but one, as upstream takes it", &mut all(), by(requirement("NotIn")), [
-        "ok", "ok", "not near", "not near",
-    ]);
+    check(
+        "all but one, as upstream takes it",
+        &mut all(),
+        by(requirement("NotIn")),
+        ["ok", "ok", "not near", "not near"],
+    );
     let mut fixed = all();
     fixed.fixes = Fixes { namespace_selector_absence: true, ..Fixes::default() };
     check("all but one", &mut fixed, by(requirement("NotIn")), ["not near"; 4]);
@@ -115,7 +129,8 @@ fn preferences_of_both_sides_add_up() {
         scores.sort();
         scores
     };
-    let wants = |list: &str, weight: i32, app: &str| pod("p").affinity(weighted(list, &[(weight, term(app, ZONE))]));
+    let wants =
+        |list: &str, weight: i32, app: &str| pod("p").affinity(weighted(list, &[(weight, term(app, ZONE))]));
     let fond = |weight: i32| {
         app("fond", "x").affinity(weighted("podAffinity", &[(weight, term("web", ZONE))])).on("b1")
     };
@@ -137,8 +152,11 @@ fn preferences_of_both_sides_add_up() {
             [33, 33, 100, 0],
         ),
     ] {
-        let expected: Vec<String> =
-            ["a1", "a2", "b1", "lost"].iter().zip(scores).map(|(node, score)| format!("{node}: {score}")).collect();
+        let expected: Vec<String> = ["a1", "a2", "b1", "lost"]
+            .iter()
+            .zip(scores)
+            .map(|(node, score)| format!("{node}: {score}"))
+            .collect();
         assert_eq!(sorted(plugin.scores(&mut cluster, pod)), expected, "{what}");
     }
     assert_eq!(plugin.scores(&mut zones(), pod("p")), ["*: skip"], "nobody has any");
@@ -157,15 +175,22 @@ fn unreadable_terms_and_missing_state() {
     let plugin = trial::<InterPodAffinity>();
     let said = plugin.filter(&mut zones(), near(std::slice::from_ref(&unreadable)));
     assert!(said[0].starts_with("*: unresolvable: parsing pod: requiredAffinityTerms: "), "{said:?}");
-    assert_eq!(plugin.unprepared(&mut zones(), pod("p")), [
-        r#"error: error reading "PreFilterInterPodAffinity" from cycleState: not found"#,
-        r#"error: failed to read "PreScoreInterPodAffinity" from cycleState: not found"#,
-    ]);
-    plugin.check_hints(&mut cluster(), near(&[unreadable]), [
-        ("nobody can tell", added(pod("other").on("n")), Hint::Queue),
-        ("nobody can tell", added(node("n")), Hint::Queue),
-        ("it takes no room anyway", added(pod("other")), Hint::Skip),
-    ]);
+    assert_eq!(
+        plugin.unprepared(&mut zones(), pod("p")),
+        [
+            r#"error: error reading "PreFilterInterPodAffinity" from cycleState: not found"#,
+            r#"error: failed to read "PreScoreInterPodAffinity" from cycleState: not found"#,
+        ]
+    );
+    plugin.check_hints(
+        &mut cluster(),
+        near(&[unreadable]),
+        [
+            ("nobody can tell", added(pod("other").on("n")), Hint::Queue),
+            ("nobody can tell", added(node("n")), Hint::Queue),
+            ("it takes no room anyway", added(pod("other")), Hint::Skip),
+        ],
+    );
 }
 
 #[test]
@@ -174,33 +199,43 @@ fn pods_that_come_near_or_go_away_help() {
     let plain = || pod("other").on("n");
     let (web, db) = (|| app("other", "web").on("n"), || app("other", "db").on("n"));
     let plugin = trial::<InterPodAffinity>();
-    plugin.check_hints(&mut cluster(), near(&[term("web", ZONE)]), [
-        ("web comes", added(web()), Hint::Queue),
-        ("web is promised", added(app("other", "web").nominated("n")), Hint::Queue),
-        ("web is pending", added(app("other", "web")), Hint::Skip),
-        ("db comes", added(db()), Hint::Skip),
-        ("web of another namespace comes", added(web().namespace("x")), Hint::Skip),
-        ("it is web now", updated(label, plain(), web()), Hint::Queue),
-        ("it is web no more", updated(label, web(), plain()), Hint::Skip),
-        ("it is pending", updated(label, pod("other"), app("other", "web")), Hint::Skip),
-        ("web goes", deleted(web()), Hint::Skip),
-        ("its own labels", updated(label, pod("p"), app("p", "x")), Hint::Queue),
-        ("tolerations", updated(Actions::UPDATE_POD_TOLERATION, plain(), web()), Hint::Skip),
-    ]);
-    plugin.check_hints(&mut cluster(), near(&[term("web", ZONE), term("db", ZONE)]), [
-        ("one of two terms", added(web()), Hint::Skip),
-    ]);
-    plugin.check_hints(&mut cluster(), far(&[term("web", ZONE)]).label("app", "x"), [
-        ("web goes", deleted(web()), Hint::Queue),
-        ("web was promised", deleted(app("other", "web").nominated("n")), Hint::Queue),
-        ("web was pending", deleted(app("other", "web")), Hint::Skip),
-        ("db goes", deleted(db()), Hint::Skip),
-        ("it is web no more", updated(label, web(), db()), Hint::Queue),
-        ("it is web now", updated(label, db(), web()), Hint::Skip),
-        ("who did not want it goes", deleted(db().near(true, ("app", "x"), ZONE)), Hint::Queue),
-        ("who did not want others goes", deleted(db().near(true, ("app", "y"), ZONE)), Hint::Skip),
-        ("web comes", added(web()), Hint::Skip),
-    ]);
+    plugin.check_hints(
+        &mut cluster(),
+        near(&[term("web", ZONE)]),
+        [
+            ("web comes", added(web()), Hint::Queue),
+            ("web is promised", added(app("other", "web").nominated("n")), Hint::Queue),
+            ("web is pending", added(app("other", "web")), Hint::Skip),
+            ("db comes", added(db()), Hint::Skip),
+            ("web of another namespace comes", added(web().namespace("x")), Hint::Skip),
+            ("it is web now", updated(label, plain(), web()), Hint::Queue),
+            ("it is web no more", updated(label, web(), plain()), Hint::Skip),
+            ("it is pending", updated(label, pod("other"), app("other", "web")), Hint::Skip),
+            ("web goes", deleted(web()), Hint::Skip),
+            ("its own labels", updated(label, pod("p"), app("p", "x")), Hint::Queue),
+            ("tolerations", updated(Actions::UPDATE_POD_TOLERATION, plain(), web()), Hint::Skip),
+        ],
+    );
+    plugin.check_hints(
+        &mut cluster(),
+        near(&[term("web", ZONE), term("db", ZONE)]),
+        [("one of two terms", added(web()), Hint::Skip)],
+    );
+    plugin.check_hints(
+        &mut cluster(),
+        far(&[term("web", ZONE)]).label("app", "x"),
+        [
+            ("web goes", deleted(web()), Hint::Queue),
+            ("web was promised", deleted(app("other", "web").nominated("n")), Hint::Queue),
+            ("web was pending", deleted(app("other", "web")), Hint::Skip),
+            ("db goes", deleted(db()), Hint::Skip),
+            ("it is web no more", updated(label, web(), db()), Hint::Queue),
+            ("it is web now", updated(label, db(), web()), Hint::Skip),
+            ("who did not want it goes", deleted(db().near(true, ("app", "x"), ZONE)), Hint::Queue),
+            ("who did not want others goes", deleted(db().near(true, ("app", "y"), ZONE)), Hint::Skip),
+            ("web comes", added(web()), Hint::Skip),
+        ],
+    );
     plugin.check_hints(&mut cluster(), pod("p"), [("it has no terms", added(web()), Hint::Skip)]);
 }
 
@@ -209,23 +244,31 @@ fn nodes_that_join_or_leave_a_domain_help() {
     let label = Actions::UPDATE_NODE_LABEL;
     let (lost, a, b) = (|| node("n"), || node("n").zone("a"), || node("n").zone("b"));
     let plugin = trial::<InterPodAffinity>();
-    plugin.check_hints(&mut cluster(), near(&[term("web", ZONE)]), [
-        ("a new node in a zone", added(a()), Hint::Queue),
-        ("a new node in none", added(lost()), Hint::Skip),
-        ("it joins a zone", updated(label, lost(), a()), Hint::Queue),
-        ("it moves", updated(label, a(), b()), Hint::Queue),
-        ("it leaves", updated(label, a(), lost()), Hint::Skip),
-        ("other labels", updated(label, a(), a().label("x", "y")), Hint::Skip),
-        ("taints", updated(Actions::UPDATE_NODE_TAINT, a(), a()), Hint::Queue),
-        ("a node goes", deleted(a()), Hint::Skip),
-    ]);
-    plugin.check_hints(&mut cluster(), far(&[term("web", ZONE)]), [
-        ("any new node", added(lost()), Hint::Queue),
-        ("it joins a zone", updated(label, lost(), a()), Hint::Skip),
-        ("it moves", updated(label, a(), b()), Hint::Queue),
-        ("it leaves", updated(label, a(), lost()), Hint::Queue),
-        ("other labels", updated(label, a(), a().label("x", "y")), Hint::Skip),
-    ]);
+    plugin.check_hints(
+        &mut cluster(),
+        near(&[term("web", ZONE)]),
+        [
+            ("a new node in a zone", added(a()), Hint::Queue),
+            ("a new node in none", added(lost()), Hint::Skip),
+            ("it joins a zone", updated(label, lost(), a()), Hint::Queue),
+            ("it moves", updated(label, a(), b()), Hint::Queue),
+            ("it leaves", updated(label, a(), lost()), Hint::Skip),
+            ("other labels", updated(label, a(), a().label("x", "y")), Hint::Skip),
+            ("taints", updated(Actions::UPDATE_NODE_TAINT, a(), a()), Hint::Queue),
+            ("a node goes", deleted(a()), Hint::Skip),
+        ],
+    );
+    plugin.check_hints(
+        &mut cluster(),
+        far(&[term("web", ZONE)]),
+        [
+            ("any new node", added(lost()), Hint::Queue),
+            ("it joins a zone", updated(label, lost(), a()), Hint::Skip),
+            ("it moves", updated(label, a(), b()), Hint::Queue),
+            ("it leaves", updated(label, a(), lost()), Hint::Queue),
+            ("other labels", updated(label, a(), a().label("x", "y")), Hint::Skip),
+        ],
+    );
     plugin.check_hints(&mut cluster(), pod("p"), [("it has no terms", added(a()), Hint::Skip)]);
 }
 

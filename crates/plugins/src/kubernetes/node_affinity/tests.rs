@@ -1,5 +1,7 @@
 use serde_json::{Value, json};
-use supercargo_testkit::{PodBuilder, TestCluster, added, args_of, cluster, node, pod, problems_of, trial, trial_with, updated};
+use supercargo_testkit::{
+    PodBuilder, TestCluster, added, args_of, cluster, node, pod, problems_of, trial, trial_with, updated,
+};
 
 use super::*;
 
@@ -69,13 +71,19 @@ fn terms_that_all_name_nodes_narrow_the_search() {
         { "key": "metadata.name", "operator": "In", "values": ["b"] },
     ] });
     let plugin = trial::<NodeAffinity>();
-    assert_eq!(plugin.filter(&mut three(), requires(&[named("In", "a")])), ["a: ok", "b: excluded", "c: excluded"]);
+    assert_eq!(
+        plugin.filter(&mut three(), requires(&[named("In", "a")])),
+        ["a: ok", "b: excluded", "c: excluded"]
+    );
     let either = requires(&[named("In", "a"), named("In", "c")]);
     assert_eq!(plugin.filter(&mut three(), either), ["a: ok", "b: excluded", "c: ok"]);
     let conflict = ["*: unresolvable: pod affinity terms conflict"];
     assert_eq!(plugin.filter(&mut three(), requires(&[both])), conflict);
     let one_does_not = requires(&[named("In", "a"), expression("disk", "Exists", &[])]);
-    assert!(plugin.filter(&mut three(), one_does_not)[1].ends_with("ok"), "the other term may match anything");
+    assert!(
+        plugin.filter(&mut three(), one_does_not)[1].ends_with("ok"),
+        "the other term may match anything"
+    );
 }
 
 #[test]
@@ -117,25 +125,34 @@ fn a_node_that_matches_from_now_on_helps() {
     let (ssd, hdd) = (|| node("n").label("disk", "ssd"), || node("n").label("disk", "hdd"));
     let label = Actions::UPDATE_NODE_LABEL;
     let wants_ssd = || requires(&[expression("disk", "In", &["ssd"])]);
-    trial::<NodeAffinity>().check_hints(&mut cluster(), wants_ssd(), [
-        ("a new node that matches", added(ssd()), Hint::Queue),
-        ("a new node that does not", added(hdd()), Hint::Skip),
-        ("it matches now", updated(label, hdd(), ssd()), Hint::Queue),
-        ("it matched before too", updated(label, ssd(), ssd().label("x", "y")), Hint::Skip),
-        ("it does not match any more", updated(label, ssd(), hdd()), Hint::Skip),
-        ("taints", updated(Actions::UPDATE_NODE_TAINT, hdd(), hdd()), Hint::Queue),
-    ]);
+    trial::<NodeAffinity>().check_hints(
+        &mut cluster(),
+        wants_ssd(),
+        [
+            ("a new node that matches", added(ssd()), Hint::Queue),
+            ("a new node that does not", added(hdd()), Hint::Skip),
+            ("it matches now", updated(label, hdd(), ssd()), Hint::Queue),
+            ("it matched before too", updated(label, ssd(), ssd().label("x", "y")), Hint::Skip),
+            ("it does not match any more", updated(label, ssd(), hdd()), Hint::Skip),
+            ("taints", updated(Actions::UPDATE_NODE_TAINT, hdd(), hdd()), Hint::Queue),
+        ],
+    );
     let zone = json!({ REQUIRED: { "nodeSelectorTerms": [expression("zone", "Exists", &[])] } });
-    trial_with::<NodeAffinity>(json!({ "addedAffinity": zone })).check_hints(&mut cluster(), wants_ssd(), [
-        ("the profile forbids it", updated(label, hdd(), ssd()), Hint::Skip),
-        ("both match", updated(label, hdd(), ssd().label("zone", "a")), Hint::Queue),
-        ("only the profile's part is new", updated(label, ssd(), ssd().label("zone", "a")), Hint::Skip),
-    ]);
+    trial_with::<NodeAffinity>(json!({ "addedAffinity": zone })).check_hints(
+        &mut cluster(),
+        wants_ssd(),
+        [
+            ("the profile forbids it", updated(label, hdd(), ssd()), Hint::Skip),
+            ("both match", updated(label, hdd(), ssd().label("zone", "a")), Hint::Queue),
+            ("only the profile's part is new", updated(label, ssd(), ssd().label("zone", "a")), Hint::Skip),
+        ],
+    );
     let unreadable = requires(&[expression("disk", "Gt", &["x"])]).node_selector("disk", "ssd");
-    trial::<NodeAffinity>().check_hints(&mut cluster(), unreadable, [
-        ("nobody can tell", added(ssd()), Hint::Queue),
-        ("the selector can", added(hdd()), Hint::Skip),
-    ]);
+    trial::<NodeAffinity>().check_hints(
+        &mut cluster(),
+        unreadable,
+        [("nobody can tell", added(ssd()), Hint::Queue), ("the selector can", added(hdd()), Hint::Skip)],
+    );
 }
 
 #[test]

@@ -41,14 +41,26 @@ fn a_node_must_declare_what_a_pod_needs() {
 fn new_features_help_and_so_do_lower_needs() {
     let feature = Actions::UPDATE_NODE_DECLARED_FEATURE;
     let needs = || maps_users(true, Some(false));
-    trial::<NodeDeclaredFeatures>().check_hints(&mut cluster(), needs(), [
-        ("a new node", added(node("n")), Hint::Queue),
-        ("other features", updated(feature, node("n"), node("n").features(&["Any"])), Hint::Queue),
-        ("the same features", updated(feature, node("n").features(&[USERS]), node("n").features(&[USERS])), Hint::Skip),
-        ("taints", updated(Actions::UPDATE_NODE_TAINT, node("n"), node("n")), Hint::Queue),
-        ("labels", updated(Actions::UPDATE_NODE_LABEL, node("n"), node("n")), Hint::Skip),
-        ("it needs less", updated(Actions::UPDATE, needs(), pod("p")), Hint::Queue),
-        ("it needs the same", updated(Actions::UPDATE_POD_LABEL, needs(), needs().label("a", "b")), Hint::Skip),
-        ("another needs less", updated(Actions::UPDATE, needs().uid("o"), pod("p").uid("o")), Hint::Skip),
-    ]);
+    trial::<NodeDeclaredFeatures>().check_hints(
+        &mut cluster(),
+        needs(),
+        [
+            ("a new node", added(node("n")), Hint::Queue),
+            ("other features", updated(feature, node("n"), node("n").features(&["Any"])), Hint::Queue),
+            (
+                "the same features",
+                updated(feature, node("n").features(&[USERS]), node("n").features(&[USERS])),
+                Hint::Skip,
+            ),
+            ("taints", updated(Actions::UPDATE_NODE_TAINT, node("n"), node("n")), Hint::Queue),
+            ("labels", updated(Actions::UPDATE_NODE_LABEL, node("n"), node("n")), Hint::Skip),
+            ("it needs less", updated(Actions::UPDATE, needs(), pod("p")), Hint::Queue),
+            (
+                "it needs the same",
+                updated(Actions::UPDATE_POD_LABEL, needs(), needs().label("a", "b")),
+                Hint::Skip,
+            ),
+            ("another needs less", updated(Actions::UPDATE, needs().uid("o"), pod("p").uid("o")), Hint::Skip),
+        ],
+    );
 }

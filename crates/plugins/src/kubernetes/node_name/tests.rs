@@ -14,11 +14,15 @@ fn a_pod_that_names_a_node_goes_nowhere_else() {
 
 #[test]
 fn any_new_node_helps_and_any_change_of_taints() {
-    trial::<NodeName>().check_hints(&mut cluster(), pod("p"), [
-        ("a new node", added(node("n")), Hint::Queue),
-        ("taints", updated(Actions::UPDATE_NODE_TAINT, node("n"), node("n")), Hint::Queue),
-        ("labels", updated(Actions::UPDATE_NODE_LABEL, node("n"), node("n")), Hint::Skip),
-        ("a node goes", deleted(node("n")), Hint::Skip),
-        ("a pod goes", deleted(pod("other").on("n")), Hint::Skip),
-    ]);
+    trial::<NodeName>().check_hints(
+        &mut cluster(),
+        pod("p"),
+        [
+            ("a new node", added(node("n")), Hint::Queue),
+            ("taints", updated(Actions::UPDATE_NODE_TAINT, node("n"), node("n")), Hint::Queue),
+            ("labels", updated(Actions::UPDATE_NODE_LABEL, node("n"), node("n")), Hint::Skip),
+            ("a node goes", deleted(node("n")), Hint::Skip),
+            ("a pod goes", deleted(pod("other").on("n")), Hint::Skip),
+        ],
+    );
 }

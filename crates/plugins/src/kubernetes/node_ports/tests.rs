@@ -1,3 +1,5 @@
+#![expect(clippy::needless_pass_by_value, reason = "JSON is given by value, as `json!` makes it")]
+
 use serde_json::json;
 use supercargo_testkit::{PodBuilder, added, cluster, deleted, node, pod, trial, updated};
 
@@ -58,15 +60,19 @@ fn ports_of_containers_and_sidecars_count() {
 #[test]
 fn a_pod_that_frees_a_port_helps() {
     let other = |port: u16| pod("other").host_port(port);
-    trial::<NodePorts>().check_hints(&mut cluster(), pod("p").host_port(80), [
-        ("the port is free", deleted(other(80).on("n")), Hint::Queue),
-        ("it was promised only", deleted(other(80).nominated("n")), Hint::Queue),
-        ("it was never taken", deleted(other(80)), Hint::Skip),
-        ("another port", deleted(other(81).on("n")), Hint::Skip),
-        ("no port", deleted(pod("other").on("n")), Hint::Skip),
-        ("a new node", added(node("n")), Hint::Queue),
-        ("taints", updated(Actions::UPDATE_NODE_TAINT, node("n"), node("n")), Hint::Queue),
-        ("labels", updated(Actions::UPDATE_NODE_LABEL, node("n"), node("n")), Hint::Skip),
-        ("a new pod", added(other(80).on("n")), Hint::Skip),
-    ]);
+    trial::<NodePorts>().check_hints(
+        &mut cluster(),
+        pod("p").host_port(80),
+        [
+            ("the port is free", deleted(other(80).on("n")), Hint::Queue),
+            ("it was promised only", deleted(other(80).nominated("n")), Hint::Queue),
+            ("it was never taken", deleted(other(80)), Hint::Skip),
+            ("another port", deleted(other(81).on("n")), Hint::Skip),
+            ("no port", deleted(pod("other").on("n")), Hint::Skip),
+            ("a new node", added(node("n")), Hint::Queue),
+            ("taints", updated(Actions::UPDATE_NODE_TAINT, node("n"), node("n")), Hint::Queue),
+            ("labels", updated(Actions::UPDATE_NODE_LABEL, node("n"), node("n")), Hint::Skip),
+            ("a new pod", added(other(80).on("n")), Hint::Skip),
+        ],
+    );
 }

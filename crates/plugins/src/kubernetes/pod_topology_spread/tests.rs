@@ -1,7 +1,8 @@
 use serde_json::{Value, json};
 use supercargo_framework::Fixes;
 use supercargo_testkit::{
-    PodBuilder, TestCluster, added, args_of, cluster, deleted, node, pod, problems_of, trial, trial_with, updated,
+    PodBuilder, TestCluster, added, args_of, cluster, deleted, node, pod, problems_of, trial, trial_with,
+    updated,
 };
 
 use super::*;
@@ -51,7 +52,12 @@ fn hard_constraints_reject_nodes() {
     } } });
     for (what, mut cluster, pod, said) in [
         ("zone a is ahead", zones(), pod("p").spread(hard(ZONE, 1)), ["skewed", "skewed", "ok", missing]),
-        ("a skew of two is fine without itself", zones(), pod("p").spread(hard(ZONE, 2)), ["ok", "ok", "ok", missing]),
+        (
+            "a skew of two is fine without itself",
+            zones(),
+            pod("p").spread(hard(ZONE, 2)),
+            ["ok", "ok", "ok", missing],
+        ),
         ("but not with itself", zones(), web("p").spread(hard(ZONE, 2)), ["skewed", "skewed", "ok", missing]),
         ("a skew of three is", zones(), web("p").spread(hard(ZONE, 3)), ["ok", "ok", "ok", missing]),
         ("by node", zones(), web("p").spread(hard(HOSTNAME, 1)), ["skewed", "ok", "ok", "ok"]),
@@ -61,18 +67,24 @@ fn hard_constraints_reject_nodes() {
             web("p").spread(hard(ZONE, 3)).spread(hard(HOSTNAME, 1)),
             ["skewed", "ok", "ok", missing],
         ),
-        ("other namespaces do not count", zones(), name(pod("p")).namespace("x").spread(hard(ZONE, 1)), [
-            "ok", "ok", "ok", missing,
-        ]),
+        (
+            "other namespaces do not count",
+            zones(),
+            name(pod("p")).namespace("x").spread(hard(ZONE, 1)),
+            ["ok", "ok", "ok", missing],
+        ),
         (
             "terminating pods do not count",
             zones().with(web("w1").on("a1").terminating()).with(web("w2").on("a1").terminating()),
             web("p").spread(hard(ZONE, 1)),
             ["ok", "ok", "ok", missing],
         ),
-        ("its own node affinity leaves zone b out", zones(), web("p").spread(hard(ZONE, 1)).affinity(in_zone_a.clone()), [
-            "ok", "ok", "ok", missing,
-        ]),
+        (
+            "its own node affinity leaves zone b out",
+            zones(),
+            web("p").spread(hard(ZONE, 1)).affinity(in_zone_a.clone()),
+            ["ok", "ok", "ok", missing],
+        ),
         (
             "unless that is ignored",
             zones(),
@@ -146,10 +158,13 @@ fn without_constraints_or_state() {
     assert_eq!(plugin.filter(&mut zones(), web("p")), ["*: skip"]);
     assert_eq!(plugin.filter(&mut zones(), web("p").spread(soft(ZONE, 1))), ["*: skip"]);
     assert_eq!(plugin.scores(&mut zones(), web("p").spread(hard(ZONE, 1))), ["*: skip"]);
-    assert_eq!(plugin.unprepared(&mut zones(), web("p")), [
-        r#"error: reading "PreFilterPodTopologySpread" from cycleState: not found"#,
-        r#"error: error reading "PreScorePodTopologySpread" from cycleState: not found"#,
-    ]);
+    assert_eq!(
+        plugin.unprepared(&mut zones(), web("p")),
+        [
+            r#"error: reading "PreFilterPodTopologySpread" from cycleState: not found"#,
+            r#"error: error reading "PreScorePodTopologySpread" from cycleState: not found"#,
+        ]
+    );
     let unreadable = json!({ "matchExpressions": [{ "key": "a", "operator": "Nope" }] });
     let said = plugin.filter(&mut zones(), web("p").spread(with(hard(ZONE, 1), "labelSelector", unreadable)));
     assert!(said[0].starts_with("*: error: get constraints from pod: obtaining pod's hard"), "{said:?}");
@@ -174,10 +189,18 @@ fn pods_of_a_service_spread_softly_by_default() {
         scores.sort();
         scores
     };
-    assert_eq!(plugin.scores(&mut three_nodes(), web("p")), ["*: skip"], "nothing says what belongs together");
+    assert_eq!(
+        plugin.scores(&mut three_nodes(), web("p")),
+        ["*: skip"],
+        "nothing says what belongs together"
+    );
     let scores = ["n1: 69", "n2: 76", "n3: 100"];
     assert_eq!(sorted(plugin.scores(&mut three_nodes().with(service()), web("p"))), scores);
-    assert_eq!(plugin.scores(&mut three_nodes().with(service()), pod("p")), ["*: skip"], "it is not of the service");
+    assert_eq!(
+        plugin.scores(&mut three_nodes().with(service()), pod("p")),
+        ["*: skip"],
+        "it is not of the service"
+    );
 
     let owner = |kind: &str, api_version: &str, selector: Value| {
         let metadata = json!({ "name": "owner", "namespace": "default" });
@@ -199,7 +222,8 @@ fn pods_of_a_service_spread_softly_by_default() {
     assert_eq!(none.scores(&mut three_nodes().with(service()), web("p")), ["*: skip"]);
     let mut one = constraint(ZONE, 1, "DoNotSchedule");
     one.as_object_mut().expect("an object").remove("labelSelector");
-    let one = trial_with::<PodTopologySpread>(json!({ "defaultingType": "List", "defaultConstraints": [one] }));
+    let one =
+        trial_with::<PodTopologySpread>(json!({ "defaultingType": "List", "defaultConstraints": [one] }));
     let said = one.filter(&mut three_nodes().with(service()), web("p"));
     assert_eq!(said.iter().filter(|said| said.ends_with(": ok")).collect::<Vec<_>>(), ["n3: ok"]);
 }
@@ -207,11 +231,14 @@ fn pods_of_a_service_spread_softly_by_default() {
 #[test]
 fn nodes_without_a_key_are_ignored_unless_the_constraints_are_the_systems() {
     let plugin = trial::<PodTopologySpread>();
-    let mut cluster = cluster().with(node("a").zone("a")).with(node("lost")).with(web("w").on("a")).with(service());
+    let mut cluster =
+        cluster().with(node("a").zone("a")).with(node("lost")).with(web("w").on("a")).with(service());
     let own = || web("p").spread(soft(ZONE, 1)).spread(soft(HOSTNAME, 1));
     assert_eq!(plugin.scores(&mut cluster, own()), ["a: 100", "lost: 0"]);
     assert_eq!(plugin.scores(&mut cluster, web("p")), ["a: 22", "lost: 100"]);
-    let nothing_yet = &mut crate::kubernetes::pod_topology_spread::tests::cluster().with(node("x").zone("a")).with(node("y").zone("b"));
+    let nothing_yet = &mut crate::kubernetes::pod_topology_spread::tests::cluster()
+        .with(node("x").zone("a"))
+        .with(node("y").zone("b"));
     assert_eq!(plugin.scores(nothing_yet, web("p").spread(soft(ZONE, 1))), ["x: 100", "y: 100"]);
 }
 
@@ -222,35 +249,47 @@ fn pods_that_change_the_counts_help() {
     let waits = || web("p").spread(hard(ZONE, 1));
     let tolerant = |pod: PodBuilder| pod.toleration("a", "", "");
     let plugin = trial::<PodTopologySpread>();
-    plugin.check_hints(&mut cluster(), waits(), [
-        ("one more", added(web("other").on("n")), Hint::Queue),
-        ("one less", deleted(web("other").on("n")), Hint::Queue),
-        ("one promised less", deleted(web("other").nominated("n")), Hint::Queue),
-        ("another kind of pod", added(plain()), Hint::Skip),
-        ("another kind of pod goes", deleted(plain()), Hint::Skip),
-        ("another namespace", added(web("other").namespace("x").on("n")), Hint::Skip),
-        ("a pending pod", added(web("other")), Hint::Skip),
-        ("it counts now", updated(label, plain(), plain().label("app", "web")), Hint::Queue),
-        ("it does not count any more", updated(label, plain().label("app", "web"), plain()), Hint::Queue),
-        ("other labels", updated(label, plain(), plain().label("x", "y")), Hint::Skip),
-        ("its own labels", updated(label, pod("p"), web("p")), Hint::Queue),
-        ("its own, but others", updated(label, web("p"), web("p").label("x", "y")), Hint::Skip),
-        ("its tolerations", updated(toleration, waits(), tolerant(waits())), Hint::Skip),
-    ]);
+    plugin.check_hints(
+        &mut cluster(),
+        waits(),
+        [
+            ("one more", added(web("other").on("n")), Hint::Queue),
+            ("one less", deleted(web("other").on("n")), Hint::Queue),
+            ("one promised less", deleted(web("other").nominated("n")), Hint::Queue),
+            ("another kind of pod", added(plain()), Hint::Skip),
+            ("another kind of pod goes", deleted(plain()), Hint::Skip),
+            ("another namespace", added(web("other").namespace("x").on("n")), Hint::Skip),
+            ("a pending pod", added(web("other")), Hint::Skip),
+            ("it counts now", updated(label, plain(), plain().label("app", "web")), Hint::Queue),
+            ("it does not count any more", updated(label, plain().label("app", "web"), plain()), Hint::Queue),
+            ("other labels", updated(label, plain(), plain().label("x", "y")), Hint::Skip),
+            ("its own labels", updated(label, pod("p"), web("p")), Hint::Queue),
+            ("its own, but others", updated(label, web("p"), web("p").label("x", "y")), Hint::Skip),
+            ("its tolerations", updated(toleration, waits(), tolerant(waits())), Hint::Skip),
+        ],
+    );
     let honors = || web("p").spread(with(hard(ZONE, 1), "nodeTaintsPolicy", json!("Honor")));
-    plugin.check_hints(&mut cluster(), honors(), [
-        ("taints count", updated(toleration, honors(), tolerant(honors())), Hint::Queue),
-        (
-            "another's tolerations",
-            updated(toleration, web("other").on("n"), tolerant(web("other").on("n"))),
-            Hint::Skip,
-        ),
-    ]);
+    plugin.check_hints(
+        &mut cluster(),
+        honors(),
+        [
+            ("taints count", updated(toleration, honors(), tolerant(honors())), Hint::Queue),
+            (
+                "another's tolerations",
+                updated(toleration, web("other").on("n"), tolerant(web("other").on("n"))),
+                Hint::Skip,
+            ),
+        ],
+    );
     let unreadable = json!({ "matchExpressions": [{ "key": "a", "operator": "Nope" }] });
-    plugin.check_hints(&mut cluster(), web("p").spread(with(hard(ZONE, 1), "labelSelector", unreadable)), [
-        ("nobody can tell", added(plain()), Hint::Queue),
-        ("it is not involved anyway", added(pod("other")), Hint::Skip),
-    ]);
+    plugin.check_hints(
+        &mut cluster(),
+        web("p").spread(with(hard(ZONE, 1), "labelSelector", unreadable)),
+        [
+            ("nobody can tell", added(plain()), Hint::Queue),
+            ("it is not involved anyway", added(pod("other")), Hint::Skip),
+        ],
+    );
 }
 
 #[test]
@@ -259,20 +298,28 @@ fn nodes_that_change_the_domains_help() {
     let (lost, a, b) = (|| node("n"), || node("n").zone("a"), || node("n").zone("b"));
     let tainted = || a().taint("x", "", "NoSchedule");
     let waits = web("p").spread(hard(ZONE, 1)).spread(hard(HOSTNAME, 1));
-    trial::<PodTopologySpread>().check_hints(&mut cluster(), waits, [
-        ("a new node with all keys", added(a()), Hint::Queue),
-        ("a new node without", added(lost()), Hint::Skip),
-        ("a node with all keys goes", deleted(a()), Hint::Queue),
-        ("a node without goes", deleted(lost()), Hint::Skip),
-        ("it has all keys now", updated(label, lost(), a()), Hint::Queue),
-        ("it has not any more", updated(label, a(), lost()), Hint::Queue),
-        ("it moves", updated(label, a(), b()), Hint::Queue),
-        ("other labels", updated(label, a(), a().label("x", "y")), Hint::Skip),
-        ("taints", updated(taint, a(), tainted()), Hint::Queue),
-        ("the same taints", updated(taint, tainted(), tainted()), Hint::Skip),
-        ("taints of a node without", updated(taint, lost(), lost().taint("x", "", "NoSchedule")), Hint::Skip),
-        ("more room", updated(Actions::UPDATE_NODE_ALLOCATABLE, a(), b()), Hint::Skip),
-    ]);
+    trial::<PodTopologySpread>().check_hints(
+        &mut cluster(),
+        waits,
+        [
+            ("a new node with all keys", added(a()), Hint::Queue),
+            ("a new node without", added(lost()), Hint::Skip),
+            ("a node with all keys goes", deleted(a()), Hint::Queue),
+            ("a node without goes", deleted(lost()), Hint::Skip),
+            ("it has all keys now", updated(label, lost(), a()), Hint::Queue),
+            ("it has not any more", updated(label, a(), lost()), Hint::Queue),
+            ("it moves", updated(label, a(), b()), Hint::Queue),
+            ("other labels", updated(label, a(), a().label("x", "y")), Hint::Skip),
+            ("taints", updated(taint, a(), tainted()), Hint::Queue),
+            ("the same taints", updated(taint, tainted(), tainted()), Hint::Skip),
+            (
+                "taints of a node without",
+                updated(taint, lost(), lost().taint("x", "", "NoSchedule")),
+                Hint::Skip,
+            ),
+            ("more room", updated(Actions::UPDATE_NODE_ALLOCATABLE, a(), b()), Hint::Skip),
+        ],
+    );
 }
 
 #[test]
@@ -313,7 +360,10 @@ fn arguments() {
         assert_eq!(problems_of::<PodTopologySpread>(args), problems);
     }
     let odd = problems_of::<PodTopologySpread>(list(&[with(plain(), "topologyKey", json!("a b"))]));
-    assert!(odd[0].starts_with("defaultConstraints[0].topologyKey: Invalid value: \"a b\": name part"), "{odd:?}");
+    assert!(
+        odd[0].starts_with("defaultConstraints[0].topologyKey: Invalid value: \"a b\": name part"),
+        "{odd:?}"
+    );
 }
 
 fn hard_default() -> Value {

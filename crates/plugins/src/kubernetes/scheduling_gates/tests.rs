@@ -26,9 +26,17 @@ fn a_pod_with_gates_waits_for_them() {
 #[test]
 fn the_end_of_its_own_gates_helps_a_pod() {
     let gone = Actions::UPDATE_POD_GATES_ELIMINATED;
-    trial::<SchedulingGates>().check_hints(&mut cluster(), gated(&["a"]), [
-        ("its own gates", updated(gone, gated(&["a"]), gated(&[])), Hint::Queue),
-        ("another's gates", updated(gone, gated(&["a"]).uid("other"), gated(&[]).uid("other")), Hint::Skip),
-        ("its labels", updated(Actions::UPDATE_POD_LABEL, gated(&["a"]), gated(&["a"])), Hint::Skip),
-    ]);
+    trial::<SchedulingGates>().check_hints(
+        &mut cluster(),
+        gated(&["a"]),
+        [
+            ("its own gates", updated(gone, gated(&["a"]), gated(&[])), Hint::Queue),
+            (
+                "another's gates",
+                updated(gone, gated(&["a"]).uid("other"), gated(&[]).uid("other")),
+                Hint::Skip,
+            ),
+            ("its labels", updated(Actions::UPDATE_POD_LABEL, gated(&["a"]), gated(&["a"])), Hint::Skip),
+        ],
+    );
 }

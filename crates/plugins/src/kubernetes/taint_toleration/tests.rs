@@ -1,3 +1,5 @@
+#![expect(clippy::needless_pass_by_value, reason = "JSON is given by value, as `json!` makes it")]
+
 use serde_json::json;
 use supercargo_testkit::{PodBuilder, added, cluster, node, pod, trial, updated};
 
@@ -24,9 +26,11 @@ fn untolerated_taints_keep_pods_away() {
         ("any value", tolerating(json!({ "key": "dying", "operator": "Exists" })), &["dedicated"]),
         ("anything", tolerating(json!({ "operator": "Exists" })), &[]),
         ("any key with that value", tolerating(json!({ "value": "a" })), &["dying"]),
-        ("no such operator", tolerating(json!({ "key": "dedicated", "operator": "Gt", "value": "a" })), &[
-            "dedicated", "dying",
-        ]),
+        (
+            "no such operator",
+            tolerating(json!({ "key": "dedicated", "operator": "Gt", "value": "a" })),
+            &["dedicated", "dying"],
+        ),
     ] {
         let said: Vec<String> = ["plain", "dedicated", "dying", "meh"]
             .iter()
@@ -66,15 +70,19 @@ fn a_node_that_is_tolerated_now_helps_and_so_do_own_tolerations() {
     let (plain, tainted) = (|| node("n"), |key: &str| node("n").taint(key, "", "NoSchedule"));
     let (taint, toleration) = (Actions::UPDATE_NODE_TAINT, Actions::UPDATE_POD_TOLERATION);
     let tolerant = || pod("p").toleration("a", "", "NoSchedule");
-    trial::<TaintToleration>().check_hints(&mut cluster(), tolerant(), [
-        ("a new node", added(plain()), Hint::Queue),
-        ("a new node, tolerated", added(tainted("a")), Hint::Queue),
-        ("a new node, not tolerated", added(tainted("b")), Hint::Skip),
-        ("tolerated from now on", updated(taint, tainted("b"), tainted("a")), Hint::Queue),
-        ("tolerated before too", updated(taint, tainted("a"), plain()), Hint::Skip),
-        ("not tolerated any more", updated(taint, tainted("a"), tainted("b")), Hint::Skip),
-        ("never tolerated", updated(taint, tainted("b"), tainted("c")), Hint::Skip),
-        ("its own tolerations", updated(toleration, pod("p"), tolerant()), Hint::Queue),
-        ("another's", updated(toleration, pod("p").uid("o"), tolerant().uid("o")), Hint::Skip),
-    ]);
+    trial::<TaintToleration>().check_hints(
+        &mut cluster(),
+        tolerant(),
+        [
+            ("a new node", added(plain()), Hint::Queue),
+            ("a new node, tolerated", added(tainted("a")), Hint::Queue),
+            ("a new node, not tolerated", added(tainted("b")), Hint::Skip),
+            ("tolerated from now on", updated(taint, tainted("b"), tainted("a")), Hint::Queue),
+            ("tolerated before too", updated(taint, tainted("a"), plain()), Hint::Skip),
+            ("not tolerated any more", updated(taint, tainted("a"), tainted("b")), Hint::Skip),
+            ("never tolerated", updated(taint, tainted("b"), tainted("c")), Hint::Skip),
+            ("its own tolerations", updated(toleration, pod("p"), tolerant()), Hint::Queue),
+            ("another's", updated(toleration, pod("p").uid("o"), tolerant().uid("o")), Hint::Skip),
+        ],
+    );
 }

@@ -30,7 +30,11 @@ fn nodes_that_become_more_even_score_higher() {
     assert_eq!(plugin.scores(&mut cluster, pod("p").cpu("100m").memory("4Gi")), ["even: 63", "uneven: 87"]);
     assert_eq!(plugin.scores(&mut cluster, pod("p")), ["*: skip"], "it changes no balance");
     assert_eq!(plugin.scores(&mut cluster, pod("p").request("example.com/gpu", "1")), ["*: skip"]);
-    assert_eq!(plugin.unprepared(&mut cluster, pod("p").cpu("1")), ["ok"], "it can do without its preparation");
+    assert_eq!(
+        plugin.unprepared(&mut cluster, pod("p").cpu("1")),
+        ["ok"],
+        "it can do without its preparation"
+    );
 }
 
 #[test]

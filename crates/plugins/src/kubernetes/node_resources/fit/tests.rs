@@ -26,9 +26,17 @@ fn everything_that_is_short_is_told() {
         ("others would have to go", pod("p").cpu("1001m"), "unschedulable: Insufficient cpu"),
         ("more than there is", pod("p").cpu("4001m"), "unresolvable: Insufficient cpu"),
         ("memory", pod("p").memory("8Gi"), "unschedulable: Insufficient memory"),
-        ("storage", pod("p").request("ephemeral-storage", "2Gi"), "unresolvable: Insufficient ephemeral-storage"),
+        (
+            "storage",
+            pod("p").request("ephemeral-storage", "2Gi"),
+            "unresolvable: Insufficient ephemeral-storage",
+        ),
         ("devices", pod("p").request("example.com/gpu", "2"), "unschedulable: Insufficient example.com/gpu"),
-        ("unknown devices", pod("p").request("example.com/x", "1"), "unresolvable: Insufficient example.com/x"),
+        (
+            "unknown devices",
+            pod("p").request("example.com/x", "1"),
+            "unresolvable: Insufficient example.com/x",
+        ),
         ("no unknown devices", pod("p").request("example.com/x", "0"), "ok"),
         ("huge pages", pod("p").request("hugepages-2Mi", "2Mi"), "unresolvable: Insufficient hugepages-2Mi"),
         ("no such resource", pod("p").request("storage", "1"), "ok"),
@@ -89,7 +97,12 @@ fn scores_follow_the_strategy() {
     for (what, fit, pod, score) in [
         ("defaults count 100m and 200Mi", trial::<NodeResourcesFit>(), pod("p"), 78),
         ("packed", strategy(most), pod("p"), 20),
-        ("weights", strategy(json!({ "type": "MostAllocated", "resources": gpu(3) })), two_gpus(), (75 * 3 + 50) / 4),
+        (
+            "weights",
+            strategy(json!({ "type": "MostAllocated", "resources": gpu(3) })),
+            two_gpus(),
+            (75 * 3 + 50) / 4,
+        ),
         (
             "what the pod does not ask for drops out",
             strategy(json!({ "type": "MostAllocated", "resources": gpu(3) })),
@@ -104,7 +117,8 @@ fn scores_follow_the_strategy() {
 
 #[test]
 fn requests_at_pod_level_score_only_with_the_fix() {
-    let big = || pod("p").with(json!({ "spec": { "resources": { "requests": { "cpu": "2", "memory": "4Gi" } } } }));
+    let big =
+        || pod("p").with(json!({ "spec": { "resources": { "requests": { "cpu": "2", "memory": "4Gi" } } } }));
     let fit = trial::<NodeResourcesFit>();
     let mut cluster = cluster().with(node("n"));
     assert_eq!(fit.scores(&mut cluster, big()), ["n: 97"], "as upstream, as if it asked for nothing");
@@ -121,52 +135,80 @@ fn room_that_becomes_free_helps() {
     let scale_down = Actions::UPDATE_POD_SCALE_DOWN;
     let allocatable = Actions::UPDATE_NODE_ALLOCATABLE;
     let n = || node("n");
-    trial::<NodeResourcesFit>().check_hints(&mut cluster(), pod("p").cpu("2"), [
-        ("a bound pod goes", deleted(other().on("n")), Hint::Queue),
-        ("a nominated pod goes", deleted(other().nominated("n")), Hint::Queue),
-        ("a pending pod goes", deleted(other()), Hint::Skip),
-        ("it asks for less itself", updated(scale_down, pod("p").cpu("3"), pod("p").cpu("2")), Hint::Queue),
-        ("another frees cpu", updated(scale_down, other().on("n"), less_cpu().on("n")), Hint::Queue),
-        ("another frees memory", updated(scale_down, other().on("n"), less_memory().on("n")), Hint::Skip),
-        ("a pending pod asks for less", updated(scale_down, other(), less_cpu()), Hint::Skip),
-        ("labels of a pod", updated(Actions::UPDATE_POD_LABEL, other().on("n"), less_cpu().on("n")), Hint::Skip),
-        ("a node where it fits", added(n()), Hint::Queue),
-        ("a node that is too small", added(n().cpu("1")), Hint::Skip),
-        ("a node that takes no pods", added(n().pods(0)), Hint::Skip),
-        ("a node grows in cpu", updated(allocatable, n().cpu("3"), n()), Hint::Queue),
-        ("a node grows, but not enough", updated(allocatable, n().cpu("1"), n().cpu("1500m")), Hint::Skip),
-        ("a node grows in memory", updated(allocatable, n(), n().memory("9Gi")), Hint::Skip),
-        ("a node takes more pods", updated(allocatable, n(), n().pods(111)), Hint::Queue),
-        ("a node shrinks", updated(allocatable, n(), n().cpu("3")), Hint::Skip),
-        ("taints", updated(Actions::UPDATE_NODE_TAINT, n(), n()), Hint::Queue),
-        ("a device class", added(device_class(Some("example.com/gpu"))), Hint::Skip),
-    ]);
+    trial::<NodeResourcesFit>().check_hints(
+        &mut cluster(),
+        pod("p").cpu("2"),
+        [
+            ("a bound pod goes", deleted(other().on("n")), Hint::Queue),
+            ("a nominated pod goes", deleted(other().nominated("n")), Hint::Queue),
+            ("a pending pod goes", deleted(other()), Hint::Skip),
+            (
+                "it asks for less itself",
+                updated(scale_down, pod("p").cpu("3"), pod("p").cpu("2")),
+                Hint::Queue,
+            ),
+            ("another frees cpu", updated(scale_down, other().on("n"), less_cpu().on("n")), Hint::Queue),
+            ("another frees memory", updated(scale_down, other().on("n"), less_memory().on("n")), Hint::Skip),
+            ("a pending pod asks for less", updated(scale_down, other(), less_cpu()), Hint::Skip),
+            (
+                "labels of a pod",
+                updated(Actions::UPDATE_POD_LABEL, other().on("n"), less_cpu().on("n")),
+                Hint::Skip,
+            ),
+            ("a node where it fits", added(n()), Hint::Queue),
+            ("a node that is too small", added(n().cpu("1")), Hint::Skip),
+            ("a node that takes no pods", added(n().pods(0)), Hint::Skip),
+            ("a node grows in cpu", updated(allocatable, n().cpu("3"), n()), Hint::Queue),
+            (
+                "a node grows, but not enough",
+                updated(allocatable, n().cpu("1"), n().cpu("1500m")),
+                Hint::Skip,
+            ),
+            ("a node grows in memory", updated(allocatable, n(), n().memory("9Gi")), Hint::Skip),
+            ("a node takes more pods", updated(allocatable, n(), n().pods(111)), Hint::Queue),
+            ("a node shrinks", updated(allocatable, n(), n().cpu("3")), Hint::Skip),
+            ("taints", updated(Actions::UPDATE_NODE_TAINT, n(), n()), Hint::Queue),
+            ("a device class", added(device_class(Some("example.com/gpu"))), Hint::Skip),
+        ],
+    );
 }
 
 #[test]
 fn devices_that_stand_in_for_a_resource_help() {
     let (update, gpu) = (Actions::UPDATE, Some("example.com/gpu"));
     let fit = trial::<NodeResourcesFit>();
-    fit.check_hints(&mut cluster(), pod("p").request("example.com/gpu", "1"), [
-        ("a class for it comes", added(device_class(gpu)), Hint::Queue),
-        ("a class for something else", added(device_class(Some("example.com/x"))), Hint::Skip),
-        ("a class for nothing", added(device_class(None)), Hint::Skip),
-        ("a class turns to it", updated(update, device_class(None), device_class(gpu)), Hint::Queue),
-        ("a class stays as it is", updated(update, device_class(gpu), device_class(gpu)), Hint::Skip),
-        ("a class turns away", updated(update, device_class(gpu), device_class(None)), Hint::Skip),
-        ("a class goes", deleted(device_class(gpu)), Hint::Skip),
-        ("a node without any", added(node("n")), Hint::Skip),
-    ]);
-    fit.check_hints(&mut cluster(), pod("p").request("deviceclass.resource.kubernetes.io/gpu", "1"), [
-        ("the class itself comes", added(device_class(None)), Hint::Queue),
-        ("it has that name already", updated(update, device_class(None), device_class(gpu)), Hint::Skip),
-    ]);
+    fit.check_hints(
+        &mut cluster(),
+        pod("p").request("example.com/gpu", "1"),
+        [
+            ("a class for it comes", added(device_class(gpu)), Hint::Queue),
+            ("a class for something else", added(device_class(Some("example.com/x"))), Hint::Skip),
+            ("a class for nothing", added(device_class(None)), Hint::Skip),
+            ("a class turns to it", updated(update, device_class(None), device_class(gpu)), Hint::Queue),
+            ("a class stays as it is", updated(update, device_class(gpu), device_class(gpu)), Hint::Skip),
+            ("a class turns away", updated(update, device_class(gpu), device_class(None)), Hint::Skip),
+            ("a class goes", deleted(device_class(gpu)), Hint::Skip),
+            ("a node without any", added(node("n")), Hint::Skip),
+        ],
+    );
+    fit.check_hints(
+        &mut cluster(),
+        pod("p").request("deviceclass.resource.kubernetes.io/gpu", "1"),
+        [
+            ("the class itself comes", added(device_class(None)), Hint::Queue),
+            ("it has that name already", updated(update, device_class(None), device_class(gpu)), Hint::Skip),
+        ],
+    );
     let mut devices = cluster().with(device_class(gpu));
     let allocatable = Actions::UPDATE_NODE_ALLOCATABLE;
-    fit.check_hints(&mut devices, pod("p").request("example.com/gpu", "1"), [
-        ("a node without any will do", added(node("n")), Hint::Queue),
-        ("any change of it", updated(allocatable, node("n"), node("n").memory("1Gi")), Hint::Queue),
-    ]);
+    fit.check_hints(
+        &mut devices,
+        pod("p").request("example.com/gpu", "1"),
+        [
+            ("a node without any will do", added(node("n")), Hint::Queue),
+            ("any change of it", updated(allocatable, node("n"), node("n").memory("1Gi")), Hint::Queue),
+        ],
+    );
 }
 
 #[test]
@@ -174,11 +216,15 @@ fn arguments() {
     let resources = json!([{ "name": "cpu", "weight": 1 }, { "name": "memory", "weight": 1 }]);
     let strategy = json!({ "type": "LeastAllocated", "resources": resources });
     assert_eq!(args_of::<NodeResourcesFit>(json!({})), json!({ "scoringStrategy": strategy }));
-    let weightless = json!({ "scoringStrategy": { "type": "MostAllocated", "resources": [{ "name": "cpu" }] } });
+    let weightless =
+        json!({ "scoringStrategy": { "type": "MostAllocated", "resources": [{ "name": "cpu" }] } });
     assert_eq!(args_of::<NodeResourcesFit>(weightless)["scoringStrategy"]["resources"][0]["weight"], 1);
 
     let points = |points: &[(i32, i32)]| -> Value {
-        points.iter().map(|(utilization, score)| json!({ "utilization": utilization, "score": score })).collect()
+        points
+            .iter()
+            .map(|(utilization, score)| json!({ "utilization": utilization, "score": score }))
+            .collect()
     };
     let ratio = |shape: Value| json!({ "type": "RequestedToCapacityRatio", "requestedToCapacityRatio": { "shape": shape } });
     let at = "scoringStrategy.requestedToCapacityRatio";
@@ -218,8 +264,14 @@ fn arguments() {
         let problems = problems_of::<NodeResourcesFit>(args);
         assert!(problems[0].starts_with(start), "{problems:?}");
     };
-    starts(json!({ "ignoredResources": ["a b"] }), "ignoredResources[0]: Invalid value: \"a b\": name part must");
+    starts(
+        json!({ "ignoredResources": ["a b"] }),
+        "ignoredResources[0]: Invalid value: \"a b\": name part must",
+    );
     let slash = "ignoredResourceGroups[0]: Invalid value: \"a/b\": resource group name can't contain '/'";
     starts(json!({ "ignoredResourceGroups": ["a/b"] }), slash);
-    starts(json!({ "ignoredResourceGroups": ["-"] }), "ignoredResourceGroups[0]: Invalid value: \"-\": name part must");
+    starts(
+        json!({ "ignoredResourceGroups": ["-"] }),
+        "ignoredResourceGroups[0]: Invalid value: \"-\": name part must",
+    );
 }
