@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use supercargo_framework::{Context, Cycle, Fixes, Memories, Profile};
+use supercargo_framework::{Context, Cycle, Fixes, Memories};
 use supercargo_model::kinds::{
     DeviceClass, Namespace, PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet,
 };
@@ -132,13 +132,6 @@ impl TestCluster {
     /// Gives up the cluster, for whoever wants to go on with it alone.
     pub fn into_cluster(self) -> Cluster {
         self.cluster
-    }
-
-    /// Reads all kinds that the plugins of a profile read.
-    #[must_use]
-    pub fn reading_for(mut self, profile: &Profile) -> Self {
-        self.kinds.extend(profile.reads.iter().flat_map(|reads| reads.kinds.iter().copied()));
-        self
     }
 
     fn decode(&self, object: &Value) -> Decoded {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use supercargo_engine::{Rules, Thoroughness, evaluate};
+use supercargo_engine::{FilterWord, Rules, Thoroughness, evaluate};
 use supercargo_framework::{
     Args, Cycle, Extensions, FieldProblems, Filter, NodeField, Plugin, Point, Profile, Reads, Score, Status,
 };
@@ -61,10 +61,8 @@ impl Youngest {
 
 impl Filter for Youngest {
     fn filter(&self, _: &Cycle<'_>, node: NodeRef<'_>) -> Status {
-        if self.age(node) > self.args.max_years {
-            return Status::unresolvable("node(s) were too old");
-        }
-        Status::success()
+        let too_old = self.age(node) > self.args.max_years;
+        if too_old { Status::unresolvable("node(s) were too old") } else { Status::success() }
     }
 }
 
@@ -93,10 +91,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pod = cluster.pod(pod("web").cpu("500m"));
     let verdict = evaluate(&profile, cluster.context(), &pod, Rules::LIVE, Thoroughness::EveryWord, &mut 0);
     for (row, words) in &verdict.words {
-        for word in words {
-            let node = cluster.snapshot().node(*row).name();
-            println!("{} says {} of {node}", word.plugin, word.status.code().name());
-        }
+        let said = |word: &FilterWord| format!("{} says {:?}", word.plugin, word.status.code());
+        println!("{row:?}: {}", words.iter().map(said).collect::<Vec<_>>().join(", "));
     }
     println!("goes to: {:?}", verdict.chosen.map(|row| cluster.snapshot().node(row).name()));
     Ok(())
