@@ -58,7 +58,8 @@ pub(crate) fn refusal(plugin: &PluginType, found: Vec<FieldProblem>, path: &str)
     let unreadable = found.iter().any(|problem| problem.kind == ProblemKind::Unreadable);
     let mut problems = Problems::default();
     for FieldProblem { path: below_args, kind, detail } in found {
-        let text = FieldProblem { path: String::new(), kind: kind.clone(), detail: detail.clone() }.to_string();
+        let text =
+            FieldProblem { path: String::new(), kind: kind.clone(), detail: detail.clone() }.to_string();
         let path = if below_args.is_empty() { path.to_owned() } else { below(path, &below_args) };
         problems.push(if kind == ProblemKind::Unreadable {
             let message = format!("decoding args for plugin {}: {text}", plugin.name);
@@ -116,7 +117,7 @@ fn check_kind(
 }
 
 /// Null is the same as absent for Go, but not for serde.
-fn without_nulls(value: &Value) -> Value {
+pub(crate) fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
             let given = fields.iter().filter(|(_, value)| !value.is_null());

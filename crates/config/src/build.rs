@@ -176,5 +176,7 @@ fn make(
 /// cluster grows. What is out of range, which validation refuses, means all nodes too.
 fn percentage(config: &KubeSchedulerConfiguration, profile: &KubeSchedulerProfile) -> Option<u8> {
     let percentage = profile.percentage_of_nodes_to_score.or(config.percentage_of_nodes_to_score);
-    percentage.and_then(|percentage| u8::try_from(percentage).ok()).filter(|percentage| (1..100).contains(percentage))
+    percentage
+        .and_then(|percentage| u8::try_from(percentage).ok())
+        .filter(|percentage| (1..100).contains(percentage))
 }

@@ -14,7 +14,7 @@ impl Bytes {
     /// Reads base64 as Go does: padding is required, line breaks are skipped.
     pub fn from_base64(text: &str) -> Option<Self> {
         let symbols: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
-        if symbols.len() % 4 != 0 {
+        if !symbols.len().is_multiple_of(4) {
             return None;
         }
         let padding = symbols.iter().rev().take(2).take_while(|byte| **byte == b'=').count();

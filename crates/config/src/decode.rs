@@ -9,8 +9,8 @@ use crate::fields::{self, Object, Read, read_object};
 use crate::own::SupercargoConfiguration;
 use crate::problem::{Problem, Problems};
 use crate::types::{
-    ClientConnection, Extender, ExtenderTlsConfig, KubeSchedulerConfiguration, KubeSchedulerProfile, LeaderElection,
-    ManagedResource, Plugin, PluginConfig, PluginSet, Plugins,
+    ClientConnection, Extender, ExtenderTlsConfig, KubeSchedulerConfiguration, KubeSchedulerProfile,
+    LeaderElection, ManagedResource, Plugin, PluginConfig, PluginSet, Plugins,
 };
 
 pub(crate) const KUBE_GROUP: &str = "kubescheduler.config.k8s.io";
@@ -198,11 +198,11 @@ read_object!(Plugins {
     placement_score: "placementScore",
 });
 
-read_object!(PluginSet { enabled: "enabled", disabled: "disabled", });
+read_object!(PluginSet { enabled: "enabled", disabled: "disabled" });
 
-read_object!(Plugin { name: "name", weight: "weight", });
+read_object!(Plugin { name: "name", weight: "weight" });
 
-read_object!(PluginConfig { name: "name", args: "args", });
+read_object!(PluginConfig { name: "name", args: "args" });
 
 read_object!(Extender {
     url_prefix: "urlPrefix",
@@ -230,4 +230,4 @@ read_object!(ExtenderTlsConfig {
     ca_data: "caData",
 });
 
-read_object!(ManagedResource { name: "name", ignored_by_scheduler: "ignoredByScheduler", });
+read_object!(ManagedResource { name: "name", ignored_by_scheduler: "ignoredByScheduler" });

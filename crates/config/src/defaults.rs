@@ -1,9 +1,10 @@
 //! What is meant where nothing is written.
 
-use crate::duration::Duration;
 use crate::types::{
-    ClientConnection, KubeSchedulerConfiguration, KubeSchedulerProfile, LeaderElection, Plugin, PluginSet, Plugins,
+    ClientConnection, KubeSchedulerConfiguration, KubeSchedulerProfile, LeaderElection, Plugin, PluginSet,
+    Plugins,
 };
+use supercargo_framework::GoDuration;
 
 const DEFAULT_SCHEDULER_NAME: &str = "default-scheduler";
 
@@ -36,10 +37,7 @@ const DEFAULT_PLUGINS: [(&str, Option<i32>); 20] = [
 /// The plugins of a profile that says nothing about plugins.
 pub(crate) fn default_plugins() -> Plugins {
     let enabled = DEFAULT_PLUGINS.map(|(name, weight)| Plugin { name: name.to_owned(), weight });
-    Plugins {
-        multi_point: PluginSet { enabled: enabled.into(), disabled: Vec::new() },
-        ..Plugins::default()
-    }
+    Plugins { multi_point: PluginSet { enabled: enabled.into(), disabled: Vec::new() }, ..Plugins::default() }
 }
 
 /// The weight that a plugin has by default; none if it is not on by default or has no scores.
@@ -112,9 +110,9 @@ impl Default for LeaderElection {
     fn default() -> Self {
         LeaderElection {
             leader_elect: true,
-            lease_duration: Duration::from_secs(15),
-            renew_deadline: Duration::from_secs(10),
-            retry_period: Duration::from_secs(2),
+            lease_duration: GoDuration::from_seconds(15),
+            renew_deadline: GoDuration::from_seconds(10),
+            retry_period: GoDuration::from_seconds(2),
             resource_lock: "leases".to_owned(),
             resource_name: "kube-scheduler".to_owned(),
             resource_namespace: "kube-system".to_owned(),

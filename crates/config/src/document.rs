@@ -44,8 +44,7 @@ fn parse_json(text: &str) -> Result<Vec<Tree>, Problems> {
 
 fn parse_yaml(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<Vec<Tree>, Problems> {
     // Go's YAML parser follows version 1.1 of YAML where numbers are concerned.
-    let options: Options =
-        serde_saphyr::options! { duplicate_keys: duplicate_keys, legacy_octal_numbers: true, with_snippet: false };
+    let options: Options = serde_saphyr::options! { duplicate_keys: duplicate_keys, legacy_octal_numbers: true, with_snippet: false };
     serde_saphyr::from_multiple_with_options(text, options).map_err(|error| match &error {
         serde_saphyr::Error::DuplicateMappingKey { location, .. } => {
             syntax(format!("the second one is at line {}, column {}", location.line(), location.column()))
@@ -79,8 +78,9 @@ impl Tree {
             Tree::Number(number) => Value::Number(whole(&number).unwrap_or(number)),
             Tree::String(text) => Value::String(text),
             Tree::List(items) => {
-                let read =
-                    |(index, item): (usize, Tree)| item.into_value(json, &format!("{path}[{index}]"), problems);
+                let read = |(index, item): (usize, Tree)| {
+                    item.into_value(json, &format!("{path}[{index}]"), problems)
+                };
                 Value::Array(items.into_iter().enumerate().map(read).collect())
             }
             Tree::Map(entries) => {

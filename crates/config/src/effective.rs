@@ -40,7 +40,8 @@ fn all_args(profile: &KubeSchedulerProfile, merged: &Plugins, registry: &Registr
                 (Some(kind), entry) => {
                     let read = entry.map_or(Ok(None), |entry| args::read(entry, registry, ""));
                     match read.ok().and_then(|args| plugin.read_args(args.as_ref()).ok()) {
-                        Some(args) => typed(KUBE_API_VERSION, kind, args),
+                        // Upstream leaves out what is not set, and so the file stays readable.
+                        Some(args) => typed(KUBE_API_VERSION, kind, args::without_nulls(&args)),
                         None => entry?.args.clone(),
                     }
                 }

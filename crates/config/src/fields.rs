@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::bytes::Bytes;
 use crate::codes;
-use crate::duration::Duration;
 use crate::nearest::did_you_mean;
 use crate::problem::{Problem, Problems};
+use supercargo_framework::{GoDuration, InvalidDuration};
 
 /// A type that can be read from a value. Null leaves the default in place, as in Go.
 pub(crate) trait Read: Sized + Default {
@@ -20,7 +20,7 @@ pub(crate) trait Read: Sized + Default {
 
 /// Reads objects field by field; absent and null fields keep the value of the type's `Default`.
 macro_rules! read_object {
-    ($type:ty { $($field:ident: $name:literal,)* }) => {
+    ($type:ty { $($field:ident: $name:literal),* $(,)? }) => {
         impl $crate::fields::Read for $type {
             fn read(value: &serde_json::Value, path: &str, problems: &mut $crate::problem::Problems) -> Self {
                 let mut object = <$type>::default();
@@ -64,10 +64,11 @@ pub(crate) fn read_field<T: Read>(
 
 pub(crate) fn report_unknown(fields: &Object, known: &[&str], path: &str, problems: &mut Problems) {
     for name in fields.keys().filter(|name| !known.contains(&name.as_str())) {
-        let hint = did_you_mean(name, known.iter().copied())
-            .unwrap_or_else(|| format!("the fields here are {}", known.join(", ")));
+        let near = did_you_mean(name, known.iter().copied());
+        let few = (known.len() <= 8).then(|| format!("the fields here are {}", known.join(", ")));
         let message = format!("unknown field {name:?}");
-        problems.push(Problem::new(&codes::UNKNOWN_FIELD, below(path, name), message).with_hint(hint));
+        problems
+            .push(Problem::new(&codes::UNKNOWN_FIELD, below(path, name), message).with_hint(near.or(few)));
     }
 }
 
@@ -154,7 +155,7 @@ impl Read for String {
     }
 }
 
-impl Read for Duration {
+impl Read for GoDuration {
     // metav1.Duration reads null as the empty string, which is no duration.
     const READS_NULL: bool = true;
 
@@ -164,14 +165,14 @@ impl Read for Duration {
             Value::String(text) => text,
             other => {
                 wrong_type(other, "a string such as \"15s\"", path, problems);
-                return Duration::default();
+                return GoDuration::default();
             }
         };
-        text.parse().unwrap_or_else(|error: crate::InvalidDuration| {
+        text.parse().unwrap_or_else(|error: InvalidDuration| {
             let hint = "write a duration as \"15s\", \"1m30s\" or \"0s\"".to_owned();
             let problem = Problem::new(&codes::INVALID_DURATION, path, error.to_string());
             problems.push(problem.with_hint(hint));
-            Duration::default()
+            GoDuration::default()
         })
     }
 }

@@ -18,7 +18,6 @@ pub mod codes;
 mod decode;
 mod defaults;
 mod document;
-mod duration;
 mod effective;
 mod fields;
 mod merge;
@@ -26,23 +25,20 @@ mod nearest;
 mod own;
 mod plan;
 mod problem;
-mod quirks;
-mod traps;
+pub mod traps;
 mod types;
 mod validate;
 
 pub use build::{build_profile, build_profiles};
 pub use bytes::Bytes;
 pub use decode::{Loaded, load, load_all};
-pub use duration::{Duration, InvalidDuration};
 pub use effective::{effective, to_yaml};
 pub use merge::merged_plugins;
 pub use own::{SupercargoConfiguration, TieBreak};
 pub use problem::{Problem, Problems, Severity};
-pub use quirks::{Fixes, QUIRKS, Quirk};
 pub use types::{
-    ClientConnection, Extender, ExtenderTlsConfig, KubeSchedulerConfiguration, KubeSchedulerProfile, LeaderElection,
-    ManagedResource, Plugin, PluginConfig, PluginSet, Plugins, Slot,
+    ClientConnection, Extender, ExtenderTlsConfig, KubeSchedulerConfiguration, KubeSchedulerProfile,
+    LeaderElection, ManagedResource, Plugin, PluginConfig, PluginSet, Plugins, Slot,
 };
 pub use validate::validate;
 

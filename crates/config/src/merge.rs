@@ -14,7 +14,8 @@ fn merge(default: PluginSet, custom: &PluginSet) -> PluginSet {
     let all_disabled = custom.disables("*");
     let mut replaced = Vec::new();
     let mut enabled = Vec::new();
-    for plugin in default.enabled.into_iter().filter(|plugin| !all_disabled && !custom.disables(&plugin.name)) {
+    for plugin in default.enabled.into_iter().filter(|plugin| !all_disabled && !custom.disables(&plugin.name))
+    {
         // Of several entries the last one replaces the default; the others are appended and fail later.
         match custom.enabled.iter().rposition(|entry| entry.name == plugin.name) {
             Some(index) => {

@@ -2,14 +2,14 @@
 //!
 //! It is the second document of the file, which kube-scheduler does not read, or a file of its own.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::Value;
+use supercargo_framework::{Fixes, QUIRKS};
 
 use crate::codes;
 use crate::fields::{Read, read_object};
 use crate::nearest::did_you_mean;
 use crate::problem::{Problem, Problems};
-use crate::quirks::{Fixes, QUIRKS};
 
 /// The settings of our own, of kind `SupercargoConfiguration` in `supercargo.dev/v1alpha1`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -33,11 +33,7 @@ pub enum TieBreak {
     SmallestName,
 }
 
-read_object!(SupercargoConfiguration {
-    tie_break: "tieBreak",
-    seed: "seed",
-    fixes: "fixes",
-});
+read_object!(SupercargoConfiguration { tie_break: "tieBreak", seed: "seed", fixes: "fixes" });
 
 impl Read for TieBreak {
     fn read(value: &Value, path: &str, problems: &mut Problems) -> Self {
@@ -72,11 +68,5 @@ impl Read for Fixes {
             }
         }
         fixes
-    }
-}
-
-impl Serialize for Fixes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.names().serialize(serializer)
     }
 }

@@ -100,10 +100,10 @@ impl Planner<'_, '_> {
             }
         }
         for plugin in self.registry.iter().filter(|plugin| self.merged.enables(plugin.name)) {
-            let entry = self.profile.plugin_config.iter().enumerate().find(|(_, entry)| entry.name == plugin.name);
-            let read = entry.map(|(position, entry)| {
-                args::read(entry, self.registry, &args::path(self.index, position))
-            });
+            let entry =
+                self.profile.plugin_config.iter().enumerate().find(|(_, entry)| entry.name == plugin.name);
+            let read = entry
+                .map(|(position, entry)| args::read(entry, self.registry, &args::path(self.index, position)));
             let args = match read {
                 None => None,
                 Some(Ok(args)) => args,
@@ -130,7 +130,8 @@ impl Planner<'_, '_> {
                     None => no_such_plugin(&interface, name, path, self.registry),
                     Some(plugin) if !implements(plugin, slot) => {
                         let message = format!("plugin {name:?} does not extend {interface} plugin");
-                        let points: Vec<&str> = plugin.points().iter().map(|point| point.config_name()).collect();
+                        let points: Vec<&str> =
+                            plugin.points().iter().map(|point| point.config_name()).collect();
                         Problem::new(&codes::POINT_NOT_IMPLEMENTED, path, message)
                             .with_hint(format!("it implements {}", points.join(", ")))
                     }
@@ -198,21 +199,29 @@ impl Planner<'_, '_> {
         let count = |slot: Slot| self.plan.points.get(&slot).map_or(0, Vec::len);
         let profile = format!("for profile with scheduler name {:?}", self.profile.scheduler_name);
         let (queue_sort, bind) = (Slot::Point(Point::QueueSort), Slot::Point(Point::Bind));
-        let mut report = |slot: Slot, code, message: String| {
+        let mut report = |slot: Slot, code, message: String, hint: &str| {
             if !self.doubtful.contains(&slot) {
-                self.problems.add(code, format!("{}.plugins.{}", self.path, slot.config_name()), message);
+                let path = format!("{}.plugins.{}", self.path, slot.config_name());
+                self.problems.push(Problem::new(code, path, message).with_hint(hint.to_owned()));
             }
         };
         if count(queue_sort) != 1 {
-            let message = format!("only one queue sort plugin required {profile}, but got {}", count(queue_sort));
-            report(queue_sort, &codes::QUEUE_SORT_COUNT, message);
+            let message =
+                format!("only one queue sort plugin required {profile}, but got {}", count(queue_sort));
+            let hint = if count(queue_sort) == 0 {
+                "enable PrioritySort at multiPoint or queueSort"
+            } else {
+                "disable PrioritySort at queueSort to have another order"
+            };
+            report(queue_sort, &codes::QUEUE_SORT_COUNT, message, hint);
         }
         if count(bind) == 0 {
-            report(bind, &codes::NO_BIND, format!("at least one bind plugin is needed {profile}"));
+            let message = format!("at least one bind plugin is needed {profile}");
+            report(bind, &codes::NO_BIND, message, "enable DefaultBinder at multiPoint or bind");
         }
         if count(Slot::PlacementGenerate) > 1 {
             let message = format!("at most one placement generate plugin is allowed {profile}");
-            report(Slot::PlacementGenerate, &codes::PLACEMENT_GENERATE_COUNT, message);
+            report(Slot::PlacementGenerate, &codes::PLACEMENT_GENERATE_COUNT, message, "keep one of them");
         }
     }
 
@@ -227,7 +236,8 @@ impl Planner<'_, '_> {
         let mut total = 0_i64;
         let everywhere: &PluginSet = &self.merged.multi_point;
         for entry in self.merged.get(slot).enabled.iter().chain(&everywhere.enabled) {
-            let Some(plugin) = self.registry.get(&entry.name).filter(|plugin| implements(plugin, slot)) else {
+            let Some(plugin) = self.registry.get(&entry.name).filter(|plugin| implements(plugin, slot))
+            else {
                 continue;
             };
             // The first one counts: what the point says goes before what multiPoint says.

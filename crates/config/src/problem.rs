@@ -64,7 +64,13 @@ impl Problems {
     }
 
     /// A value that is not allowed, worded as the API machinery words it.
-    pub(crate) fn invalid(&mut self, code: &Code, path: impl Into<String>, value: impl Serialize, detail: &str) {
+    pub(crate) fn invalid(
+        &mut self,
+        code: &Code,
+        path: impl Into<String>,
+        value: impl Serialize,
+        detail: &str,
+    ) {
         let value = serde_json::to_string(&value).unwrap_or_default();
         self.add(code, path, format!("Invalid value: {value}: {detail}"));
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use supercargo_framework::Point;
 
 use crate::bytes::Bytes;
-use crate::duration::Duration;
+use supercargo_framework::GoDuration;
 
 /// The configuration of a scheduler. Its `Default` is what a document with nothing but its kind means.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -46,9 +46,9 @@ pub struct KubeSchedulerConfiguration {
 #[expect(missing_docs, reason = "the names are Kubernetes' own")]
 pub struct LeaderElection {
     pub leader_elect: bool,
-    pub lease_duration: Duration,
-    pub renew_deadline: Duration,
-    pub retry_period: Duration,
+    pub lease_duration: GoDuration,
+    pub renew_deadline: GoDuration,
+    pub retry_period: GoDuration,
     pub resource_lock: String,
     pub resource_name: String,
     pub resource_namespace: String,
@@ -156,7 +156,7 @@ pub struct Extender {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_config: Option<ExtenderTlsConfig>,
     /// Zero means 5 seconds.
-    pub http_timeout: Duration,
+    pub http_timeout: GoDuration,
     #[serde(skip_serializing_if = "is_false")]
     pub node_cache_capable: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]

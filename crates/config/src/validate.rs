@@ -9,13 +9,13 @@ use crate::args;
 use crate::build::{apply_extenders, check_names, check_queue_sort, plan_all};
 use crate::codes;
 use crate::decode::KUBE_API_VERSION;
-use crate::duration::Duration;
 use crate::merge::merged_plugins;
 use crate::problem::Problems;
 use crate::traps;
 use crate::types::{
     Extender, KubeSchedulerConfiguration, KubeSchedulerProfile, LeaderElection, PluginConfig, Slot,
 };
+use supercargo_framework::GoDuration;
 
 /// Finds all problems: what upstream's validator minds, then what stands in the way of making the profiles, then
 /// warnings about what is allowed but hardly meant.
@@ -72,7 +72,7 @@ fn validate_leader_election(election: &LeaderElection, problems: &mut Problems) 
         ("renewDeadline", election.renew_deadline),
         ("retryPeriod", election.retry_period),
     ] {
-        if duration <= Duration(0) {
+        if duration <= GoDuration(0) {
             problems.invalid(&codes::LEADER_ELECTION, path(field), duration, "must be greater than zero");
         }
     }
@@ -149,7 +149,8 @@ fn validate_not_removed(name: &str, path: String, problems: &mut Problems) {
 /// Upstream's validator compares what is written, not what it comes to.
 fn queue_sort_differs(config: &KubeSchedulerConfiguration, problems: &mut Problems) -> bool {
     let written = |index: usize| &config.profiles[index].plugins.queue_sort;
-    let different: Vec<usize> = (1..config.profiles.len()).filter(|index| written(*index) != written(0)).collect();
+    let different: Vec<usize> =
+        (1..config.profiles.len()).filter(|index| written(*index) != written(0)).collect();
     for index in &different {
         let path = format!("profiles[{index}].plugins.queueSort");
         let detail = "must be the same for all profiles";
@@ -185,6 +186,11 @@ fn validate_extenders(extenders: &[Extender], problems: &mut Problems) {
     let binders = extenders.iter().filter(|extender| !extender.bind_verb.is_empty()).count();
     if binders > 1 {
         let value = format!("found {binders} extenders implementing bind");
-        problems.invalid(&codes::EXTENDER_BINDERS, "extenders", value, "only one extender can implement bind");
+        problems.invalid(
+            &codes::EXTENDER_BINDERS,
+            "extenders",
+            value,
+            "only one extender can implement bind",
+        );
     }
 }

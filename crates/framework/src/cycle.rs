@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use supercargo_model::{Pod, Snapshot, Timestamp};
 
-use crate::fixes::Fixes;
 use crate::memory::Memories;
+use crate::quirks::Fixes;
 use crate::typed::TypedMap;
 
 /// What a plugin can look at: nothing else, so that the same question always gets the same answer.

@@ -45,11 +45,11 @@ mod diagnosis;
 mod duration;
 mod effects;
 mod events;
-mod fixes;
 mod memory;
 mod plugin;
 mod points;
 mod profile;
+mod quirks;
 mod reads;
 mod registry;
 mod status;
@@ -61,7 +61,6 @@ pub use diagnosis::Diagnosis;
 pub use duration::{GoDuration, InvalidDuration};
 pub use effects::{Effect, News, Step};
 pub use events::{Actions, Change, ClusterEvent, Enqueue, EventResource, Hint};
-pub use fixes::Fixes;
 pub use memory::{Memories, Memory};
 pub use plugin::{Extensions, Plugin, PluginInstance, Point};
 pub use points::{
@@ -70,6 +69,7 @@ pub use points::{
     QueueSort, QueuedPod, Rehearsal, Reserve, Score,
 };
 pub use profile::{Named, Profile};
+pub use quirks::{Fixes, QUIRKS, Quirk, quirks_reference};
 pub use reads::{Field, FieldSet, NodeField, PodField, Query, QuerySource, Reads};
 pub use registry::{DuplicatePlugin, PluginType, Registry};
 pub use status::{Code, Status};

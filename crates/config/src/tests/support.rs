@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Args, Bind, Context, Cycle, Diagnosis, Extensions, FieldProblems, Filter, Memories, News, NoArgs, Permit,
-    PermitDecision, PermitResult, Plugin, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter,
-    PreFilterResult, PreScore, QueueSort, QueuedPod, Registry, Rehearsal, Reserve, Score, Status, Step,
+    Args, Bind, Context, Cycle, Diagnosis, Extensions, FieldProblems, Filter, Memories, NoArgs, Permit,
+    PermitDecision, PermitResult, Plugin, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue,
+    PreFilter, PreFilterResult, PreScore, QueueSort, QueuedPod, Registry, Rehearsal, Reserve, Score, Status,
+    Step,
 };
 use supercargo_model::{NodeRef, Pod, Row};
 
@@ -65,12 +66,12 @@ macro_rules! dummies {
             }
             impl PreBind for $name {
                 fn pre_bind(&self, _: &mut Cycle<'_>, _: NodeRef<'_>) -> Step {
-                    Step::done_after(&News::Done)
+                    Step::Done(Status::success())
                 }
             }
             impl Bind for $name {
                 fn bind(&self, _: &mut Cycle<'_>, _: NodeRef<'_>) -> Step {
-                    Step::done_after(&News::Done)
+                    Step::Done(Status::success())
                 }
             }
             impl PostBind for $name {

@@ -158,7 +158,8 @@ impl Args for VolumeBindingArgs {
             problems.invalid("bindTimeoutSeconds", seconds, detail);
         }
         if let Some(shape) = &self.shape {
-            let detail = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring";
+            let detail =
+                "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring";
             problems.invalid("shape", shape, detail);
         }
     }

@@ -1,5 +1,7 @@
 //! Where upstream errs, we err with it, unless the configuration asks for the fix. All such places are listed here.
 
+use serde::{Serialize, Serializer};
+
 /// A place where upstream does what nobody would want, and which we follow by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quirk {
@@ -9,8 +11,23 @@ pub struct Quirk {
     pub upstream: &'static str,
     /// What the fix does instead.
     pub fix: &'static str,
-    /// Where to read more: the number in the specification's list of quirks, and upstream's issue if there is one.
+    /// Where to read more: the number in the list of quirks (§10) of the specification, and upstream's issue if there is one.
     pub reference: &'static str,
+}
+
+/// The reference of all quirks, in Markdown.
+pub fn quirks_reference() -> String {
+    let mut text = String::from(
+        "# Quirks of kube-scheduler's, and their fixes\n\n\
+         Made from `crates/framework/src/quirks.rs`; run `UPDATE_DOCS=1 cargo test -p supercargo-config` to make it anew.\n\n\
+         By default we decide as kube-scheduler does, mistakes included. `fixes` in a `SupercargoConfiguration` asks for \
+         something better, one name at a time.\n\n\
+         | name | kube-scheduler, and we by default | with the fix | reference |\n|---|---|---|---|\n",
+    );
+    for Quirk { name, upstream, fix, reference } in QUIRKS {
+        text.push_str(&format!("| `{name}` | {upstream} | {fix} | {reference} |\n"));
+    }
+    text
 }
 
 macro_rules! quirks {
@@ -43,6 +60,12 @@ macro_rules! quirks {
             }
         }
     };
+}
+
+impl Serialize for Fixes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.names().serialize(serializer)
+    }
 }
 
 quirks! {

@@ -1,0 +1,68 @@
+//! `supercargo`: one subcommand a file.
+
+mod capacity;
+mod cluster_files;
+mod config_check;
+mod config_default;
+mod explain;
+mod input;
+mod outcome;
+mod verdicts;
+
+#[cfg(test)]
+mod tests;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::capacity::CapacityArguments;
+use crate::config_check::CheckOptions;
+use crate::config_default::DefaultOptions;
+use crate::explain::ExplainOptions;
+use crate::outcome::Outcome;
+
+/// A Kubernetes scheduler, and what people who shape scheduling need around it.
+#[derive(Debug, Parser)]
+#[command(name = "supercargo", version, arg_required_else_help = true)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Check configurations, or see what they come to
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Say where each pending pod would go and why there, or why nowhere and what would help
+    Explain(ExplainOptions),
+    /// Say how many more of a pod fit, where, and what stops the next one
+    Capacity(CapacityArguments),
+    /// Judge conformance cases: one case a line in, one verdict a line out
+    Verdicts,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// Find everything that is wrong with configuration files, and everything that looks wrong
+    Check(CheckOptions),
+    /// Print the whole configuration, with nothing left to defaults
+    Default(DefaultOptions),
+}
+
+fn main() -> ExitCode {
+    run(CommandLine::parse()).report()
+}
+
+fn run(line: CommandLine) -> Outcome {
+    let registry = supercargo_plugins::registry();
+    let result = match line.command {
+        Command::Config(ConfigCommand::Check(options)) => Ok(config_check::run(&options, &registry)),
+        Command::Config(ConfigCommand::Default(options)) => config_default::run(&options, &registry),
+        Command::Explain(options) => explain::run(&options, &registry),
+        Command::Capacity(options) => capacity::run(&options, &registry),
+        Command::Verdicts => verdicts::run(&registry),
+    };
+    result.unwrap_or_else(|error| Outcome::failure(&error))
+}

@@ -1,0 +1,39 @@
+//! What a command comes to: all of its output at once, so that nothing half-written is ever seen.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// What a command prints, and how it ends.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    /// 0 for success, 1 for failure; 2, for wrong usage, is clap's.
+    pub(crate) code: u8,
+}
+
+impl Outcome {
+    pub(crate) fn failure(error: &anyhow::Error) -> Self {
+        Outcome { stderr: format!("error: {error:#}\n"), code: 1, ..Outcome::default() }
+    }
+
+    /// Prints it.
+    pub(crate) fn report(self) -> ExitCode {
+        let printed = write_all(io::stderr(), &self.stderr).and(write_all(io::stdout(), &self.stdout));
+        match printed {
+            Ok(()) => ExitCode::from(self.code),
+            // Whoever read along has seen enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(self.code),
+            Err(error) => {
+                // If standard error is gone as well, the exit code is all that is left to say.
+                let _ = write_all(io::stderr(), &format!("error: cannot write: {error}\n"));
+                ExitCode::FAILURE
+            }
+        }
+    }
+}
+
+fn write_all(mut stream: impl Write, text: &str) -> io::Result<()> {
+    stream.write_all(text.as_bytes())?;
+    stream.flush()
+}
