@@ -55,3 +55,15 @@ pub enum Outcome {
         error: String,
     },
 }
+
+impl Outcome {
+    /// There is nothing to look at, so no plugin is asked; as upstream, none is to blame either.
+    pub(crate) fn no_nodes() -> Self {
+        Outcome::Unschedulable {
+            message: "no nodes available to schedule pods".to_owned(),
+            plugins: BTreeSet::new(),
+            nomination: Nomination::Clear,
+            victims: Vec::new(),
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use supercargo_framework::{Context, Fixes, Memories, Nomination, Profile};
+use supercargo_framework::{Context, Fixes, Memories, Profile};
 use supercargo_model::{Cluster, ClusterError, Pod, Row, Timestamp};
 
 use crate::chance::Seed;
@@ -71,6 +71,11 @@ impl Engine {
     pub fn decide(&mut self, pod: &Arc<Pod>, now: Timestamp) -> Result<Decision, UnknownProfile> {
         let (attempt, start) = (self.attempts, self.start);
         let version = self.cluster.snapshot().version();
+        if self.cluster.snapshot().node_count() == 0 {
+            responsible(&self.profiles, pod)?;
+            self.attempts += 1;
+            return Ok(Decision { pod: pod.clone(), version, attempt, start, outcome: Outcome::no_nodes() });
+        }
         let evaluation = self.evaluate(pod, now, attempt, Thoroughness::FirstRejection)?;
         self.attempts += 1;
         let outcome = self.outcome(evaluation);
@@ -104,11 +109,7 @@ impl Engine {
         attempt: u64,
         thoroughness: Thoroughness,
     ) -> Result<Evaluation, UnknownProfile> {
-        let scheduler_name = &*pod.spec.scheduler_name;
-        let Some(profile) = self.profiles.iter().find(|profile| profile.scheduler_name == scheduler_name)
-        else {
-            return Err(UnknownProfile { pod: pod.key(), scheduler_name: scheduler_name.to_owned() });
-        };
+        let profile = responsible(&self.profiles, pod)?;
         let context = Context {
             cluster: self.cluster.snapshot(),
             now,
@@ -135,12 +136,6 @@ impl Engine {
                     ties: evaluation.best.len(),
                 }
             }
-            None if cluster.node_count() == 0 => Outcome::Unschedulable {
-                message: "no nodes available to schedule pods".to_owned(),
-                plugins: evaluation.diagnosis.unschedulable_plugins,
-                nomination: Nomination::Clear,
-                victims: Vec::new(),
-            },
             None => Outcome::Unschedulable {
                 message: evaluation.message,
                 plugins: evaluation.diagnosis.unschedulable_plugins,
@@ -149,4 +144,11 @@ impl Engine {
             },
         }
     }
+}
+
+/// The profile that decides for the pod.
+fn responsible<'a>(profiles: &'a [Profile], pod: &Pod) -> Result<&'a Profile, UnknownProfile> {
+    let scheduler_name = &*pod.spec.scheduler_name;
+    let found = profiles.iter().find(|profile| profile.scheduler_name == scheduler_name);
+    found.ok_or_else(|| UnknownProfile { pod: pod.key(), scheduler_name: scheduler_name.to_owned() })
 }

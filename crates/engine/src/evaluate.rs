@@ -183,7 +183,12 @@ impl Search<'_, '_> {
         }
         let rows = candidate_rows(self.cycle, self.pre_filtered.only.as_ref());
         let percentage = self.profile.percentage_of_nodes_to_score.filter(|_| self.rules.sample_nodes);
-        let wanted = feasible_nodes_wanted(percentage, rows.len());
+        let wanted = match percentage {
+            // Where nothing tells nodes apart, the first that fits will do.
+            Some(1..100) if self.profile.score.is_empty() => rows.len().min(1),
+            percentage => feasible_nodes_wanted(percentage, rows.len()),
+        };
+        let blamed_before = evaluation.diagnosis.unschedulable_plugins.clone();
         for index in 0..rows.len() {
             let row = rows[(*start + index) % rows.len()];
             let status = self.filter(evaluation, row);
@@ -207,7 +212,7 @@ impl Search<'_, '_> {
             let blamed = if self.rules.blame_all_plugins {
                 &evaluation.diagnosis.unschedulable_plugins
             } else {
-                &self.pre_filtered.plugins
+                &blamed_before
             };
             let names: Vec<&str> = blamed.iter().copied().collect();
             let reason = format!("node(s) didn't satisfy plugin(s) [{}]", names.join(" "));
@@ -223,8 +228,15 @@ impl Search<'_, '_> {
             evaluation.feasible.push(row);
             return true;
         }
-        // The search that follows comes to this node again.
+        // The search that follows may come to this node again. If not, what was said about it holds.
         evaluation.words.clear();
+        if status.is_rejected() {
+            if self.pre_filtered.only.is_some() {
+                // As upstream, where the set of plugins is shared by then only if the nodes were narrowed.
+                evaluation.diagnosis.note_plugin(&status);
+            }
+            evaluation.diagnosis.nodes.insert(row, status);
+        }
         false
     }
 

@@ -18,3 +18,6 @@ pub use chance::{Seed, Ties};
 pub use decision::{Decision, Outcome};
 pub use engine::{Engine, EngineOptions, StaleDecision, UnknownProfile};
 pub use evaluate::{Evaluation, FilterWord, PluginScores, Rules, Thoroughness, evaluate};
+
+#[cfg(test)]
+mod tests;

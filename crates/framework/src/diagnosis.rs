@@ -46,9 +46,9 @@ impl Diagnosis {
     /// The message that people get to read, such as `0/3 nodes are available: 3 Insufficient cpu.`
     pub fn message(&self, node_count: usize, post_filter_message: &str) -> String {
         let mut message = format!("0/{node_count} nodes are available:");
-        match &self.pre_filter_message {
-            Some(text) => message.push_str(&format!(" {text}.")),
-            None => {
+        match self.pre_filter_message.as_deref() {
+            Some(text) if !text.is_empty() => message.push_str(&format!(" {text}.")),
+            _ => {
                 let histogram = self.reason_histogram(node_count);
                 if !histogram.is_empty() {
                     message.push_str(&format!(" {}.", histogram.join(", ")));
@@ -104,5 +104,39 @@ mod tests {
         );
         diagnosis.pre_filter_message = Some("no".to_owned());
         assert_eq!(diagnosis.message(13, ""), "0/13 nodes are available: no.");
+    }
+
+    #[test]
+    fn a_pod_fits_nowhere_without_a_word_of_why() {
+        let mut diagnosis = Diagnosis::default();
+        assert_eq!(diagnosis.message(2, ""), "0/2 nodes are available:");
+        assert_eq!(diagnosis.message(2, "not found"), "0/2 nodes are available: not found");
+        diagnosis.pre_filter_message = Some(String::new());
+        assert_eq!(diagnosis.message(2, ""), "0/2 nodes are available:", "as if nothing had been said");
+    }
+
+    #[test]
+    fn a_node_with_several_reasons_counts_for_each() {
+        let reasons = ["Insufficient cpu".into(), "Insufficient memory".into()];
+        let diagnosis = Diagnosis {
+            nodes: BTreeMap::from([
+                (Row(0), Status::new(Code::Unschedulable, reasons)),
+                (Row(1), Status::unschedulable("Insufficient cpu")),
+            ]),
+            ..Diagnosis::default()
+        };
+        let message = "0/2 nodes are available: 1 Insufficient memory, 2 Insufficient cpu.";
+        assert_eq!(diagnosis.message(2, ""), message);
+    }
+
+    #[test]
+    fn who_rejected_is_noted_and_who_waits_as_well() {
+        let mut diagnosis = Diagnosis::default();
+        diagnosis.note_plugin(&Status::unschedulable("anonymous"));
+        diagnosis.note_plugin(&Status::error("broken").from_plugin("Broken"));
+        diagnosis.note_plugin(&Status::unresolvable("no").from_plugin("Never"));
+        diagnosis.note_plugin(&Status::new(Code::Pending, []).from_plugin("Later"));
+        assert_eq!(diagnosis.unschedulable_plugins, BTreeSet::from(["Later", "Never"]));
+        assert_eq!(diagnosis.pending_plugins, BTreeSet::from(["Later"]));
     }
 }

@@ -162,10 +162,14 @@ fn split_digits(text: &str) -> (&str, &str) {
 fn part_of(digits: &str, unit: u64) -> u64 {
     let (mut value, mut scale) = (0_u64, 1_f64);
     for digit in digits.bytes() {
-        match value.checked_mul(10).map(|value| value + u64::from(digit - b'0')) {
+        let next = value.checked_mul(10).and_then(|value| value.checked_add(u64::from(digit - b'0')));
+        match next {
             Some(next) if value <= (LIMIT - 1) / 10 && next <= LIMIT => (value, scale) = (next, scale * 10.0),
             _ => break,
         }
     }
     (value as f64 * (unit as f64 / scale)) as u64
 }
+
+#[cfg(test)]
+mod tests;

@@ -100,9 +100,14 @@ impl ClusterEvent {
     }
 
     /// Whether a plugin that registered this event is to hear of `incoming`.
+    ///
+    /// As upstream, an incoming event with a higher action than any registered one does not count, even if they share
+    /// others: a pod update of no particular kind is no label update.
     pub fn covers(&self, incoming: &ClusterEvent) -> bool {
-        (self.resource == EventResource::Any || self.resource == incoming.resource)
-            && self.actions.0 & incoming.actions.0 != 0
+        let everything = self.resource == EventResource::Any && self.actions == Actions::ALL;
+        let resource = self.resource == EventResource::Any || self.resource == incoming.resource;
+        let actions = self.actions.0 & incoming.actions.0 != 0 && incoming.actions.0 <= self.actions.0;
+        everything || (resource && actions)
     }
 }
 
@@ -145,8 +150,32 @@ impl Actions {
 }
 
 impl Hint {
+    /// What a plugin makes of an event: [`Hint::Skip`] if it did not register for it, else what it hints.
+    ///
+    /// As upstream, a plugin that waits for new nodes but not for changes of taints is woken by those all the same: a
+    /// node may be new to the pod because it was tainted until now.
+    pub fn on(
+        plugin: &dyn Enqueue,
+        context: &Context<'_>,
+        pod: &Pod,
+        event: ClusterEvent,
+        change: &Change<'_>,
+    ) -> Self {
+        let registered = plugin.events();
+        let covers = |event: &ClusterEvent| registered.iter().any(|registered| registered.covers(event));
+        let taint = ClusterEvent::node(Actions::UPDATE_NODE_TAINT);
+        if covers(&event) {
+            plugin.hint(context, pod, change)
+        } else {
+            Hint::queue_if(event == taint && covers(&ClusterEvent::node(Actions::ADD)))
+        }
+    }
+
     /// Queue if it helps, skip if it does not.
     pub fn queue_if(helps: bool) -> Self {
         if helps { Hint::Queue } else { Hint::Skip }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -200,7 +200,11 @@ impl Reads {
                 self.kinds.push(kind);
             }
         }
-        self.queries.extend(other.queries);
+        for query in other.queries {
+            if !self.queries.contains(&query) {
+                self.queries.push(query);
+            }
+        }
         self
     }
 }
@@ -224,10 +228,54 @@ impl<F: Field> FieldSet<F> {
     }
 }
 
+impl PodField {
+    /// Every field.
+    pub const ALL: [PodField; 22] = [
+        PodField::Name,
+        PodField::Namespace,
+        PodField::Labels,
+        PodField::Annotations,
+        PodField::Controller,
+        PodField::Priority,
+        PodField::PreemptionPolicy,
+        PodField::SchedulingGates,
+        PodField::Tolerations,
+        PodField::NodeName,
+        PodField::NodeSelector,
+        PodField::NodeAffinity,
+        PodField::PodAffinity,
+        PodField::SpreadConstraints,
+        PodField::Requests,
+        PodField::Images,
+        PodField::HostPorts,
+        PodField::Volumes,
+        PodField::ResourceClaims,
+        PodField::Features,
+        PodField::Timestamps,
+        PodField::Status,
+    ];
+}
+
 impl Field for PodField {
     fn index(self) -> u32 {
         self as u32
     }
+}
+
+impl NodeField {
+    /// Every field.
+    pub const ALL: [NodeField; 10] = [
+        NodeField::Name,
+        NodeField::Labels,
+        NodeField::Annotations,
+        NodeField::Taints,
+        NodeField::Unschedulable,
+        NodeField::Allocatable,
+        NodeField::Requested,
+        NodeField::Pods,
+        NodeField::Images,
+        NodeField::Features,
+    ];
 }
 
 impl Field for NodeField {
@@ -235,3 +283,6 @@ impl Field for NodeField {
         self as u32
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -98,3 +98,6 @@ fn unreadable(path: String, error: &serde_json::Error) -> FieldProblem {
     let path = if path == "." { String::new() } else { path };
     FieldProblem { path, kind: ProblemKind::Unreadable, detail: error.to_string() }
 }
+
+#[cfg(test)]
+mod tests;

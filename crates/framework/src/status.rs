@@ -120,3 +120,6 @@ impl Code {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

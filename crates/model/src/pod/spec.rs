@@ -224,10 +224,15 @@ impl PodSpec {
         }
     }
 
-    /// Whether the node satisfies `nodeSelector` and the required node affinity.
-    pub fn admits_node(&self, node: &impl SelectableNode) -> bool {
+    /// Whether the node satisfies `nodeSelector`.
+    pub fn selects_node(&self, node: &impl SelectableNode) -> bool {
         let selector = self.node_selector.iter().flat_map(Labels::iter);
         { selector }.all(|(key, value)| node.label(key) == Some(value))
+    }
+
+    /// Whether the node satisfies `nodeSelector` and the required node affinity.
+    pub fn admits_node(&self, node: &impl SelectableNode) -> bool {
+        self.selects_node(node)
             && self.node_affinity.required.as_ref().is_none_or(|required| required.matches(node))
     }
 

@@ -46,3 +46,6 @@ impl Bind for DefaultBinder {
         Step::perform(Effect::Bind { pod: cycle.pod.clone(), node: node.name().clone() })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,9 @@ use supercargo_model::{Kind, NodeRef, Objects, Pod};
 
 use super::normalize;
 
+/// Every DeviceClass stands for the extended resource that is its name behind this.
+pub(super) const IMPLICIT_PREFIX: &str = "deviceclass.resource.kubernetes.io/";
+
 const REASON_CLAIMS: &str = "pod has resource claims, and Supercargo does not allocate devices yet";
 
 /// # What
@@ -165,12 +168,17 @@ impl Enqueue for DynamicResources {
 
 /// An extended resource that the pod asks for and a DeviceClass stands for.
 fn device_backed_resource<'a>(pod: &'a Pod, objects: &Objects) -> Option<&'a str> {
-    const IMPLICIT_PREFIX: &str = "deviceclass.resource.kubernetes.io/";
     let requested = pod.spec.requests.resources.scalars().filter(|(_, amount)| *amount > 0);
-    { requested.map(|(name, _)| name) }.find(|name| {
-        objects.all::<DeviceClass>().any(|(key, class)| {
-            class.spec.extended_resource_name.as_deref() == Some(*name)
-                || name.strip_prefix(IMPLICIT_PREFIX) == Some(&*key.name)
-        })
+    { requested.map(|(name, _)| name) }.find(|name| is_device_backed(name, objects))
+}
+
+/// Whether a DeviceClass stands for the extended resource.
+pub(super) fn is_device_backed(resource: &str, objects: &Objects) -> bool {
+    objects.all::<DeviceClass>().any(|(key, class)| {
+        class.spec.extended_resource_name.as_deref() == Some(resource)
+            || resource.strip_prefix(IMPLICIT_PREFIX) == Some(&*key.name)
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -43,7 +43,7 @@ impl Plugin for ImageLocality {
     }
 
     fn reads(&self) -> Reads {
-        Reads::nothing().pod(&[PodField::Images]).node(&[NodeField::Images])
+        Reads::nothing().pod(&[PodField::Images, PodField::Volumes]).node(&[NodeField::Images])
     }
 }
 
@@ -81,7 +81,38 @@ fn score(sum: i64, container_count: usize) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+    use supercargo_testkit::{cluster, node, pod, trial};
+
     use super::*;
+
+    #[test]
+    fn nodes_that_have_large_images_score_higher() {
+        let mut cluster = cluster()
+            .with(node("a").image("app:1", 500 * MEBIBYTE))
+            .with(node("b").image("app:1", 500 * MEBIBYTE).image("plain:latest", 1000 * MEBIBYTE))
+            .with(node("c").image("small:1", 40 * MEBIBYTE))
+            .with(node("d"));
+        let plugin = trial::<ImageLocality>();
+        let app = |name: &str| pod("p").image(name);
+        let also = json!({ "spec": { "initContainers": [{ "name": "init", "image": "absent" }] } });
+        let volume = json!({ "spec": { "volumes": [{ "name": "v", "image": { "reference": "app:1" } }] } });
+        for (what, pod, scores) in [
+            ("on two of four", app("app:1"), [23, 23, 0, 0]),
+            ("one of two containers", app("app:1").with(also), [11, 11, 0, 0]),
+            ("not worth it", app("small:1"), [0, 0, 0, 0]),
+            ("the tag goes without saying", app("plain"), [0, 23, 0, 0]),
+            ("unknown", app("absent"), [0, 0, 0, 0]),
+            ("a volume counts, but is no container", app("app:1").with(volume), [48, 48, 0, 0]),
+        ] {
+            let expected: Vec<String> = ["a", "b", "c", "d"]
+                .iter()
+                .zip(scores)
+                .map(|(name, score)| format!("{name}: {score}"))
+                .collect();
+            assert_eq!(plugin.scores(&mut cluster, pod), expected, "{what}");
+        }
+    }
 
     #[test]
     fn vectors() {

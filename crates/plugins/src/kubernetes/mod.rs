@@ -73,3 +73,6 @@ pub(crate) fn register(registry: &mut Registry) -> Result<(), DuplicatePlugin> {
 fn takes_room(pod: &Pod) -> bool {
     pod.node_name.is_some() || pod.nominated_node_name().is_some()
 }
+
+#[cfg(test)]
+mod tests;

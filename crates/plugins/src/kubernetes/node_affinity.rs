@@ -183,7 +183,19 @@ impl Enqueue for NodeAffinity {
     fn hint(&self, _: &Context<'_>, pod: &Pod, change: &Change<'_>) -> Hint {
         let Change::Node { old, new: Some(new) } = change else { return Hint::Queue };
         let added_admits = self.added_required.as_ref().is_none_or(|added| added.matches(new));
+        if !added_admits {
+            return Hint::Skip;
+        }
         let own_admits = |node: &NodeRef<'_>| pod.spec.admits_node(node);
-        Hint::queue_if(added_admits && own_admits(new) && !old.as_ref().is_some_and(own_admits))
+        let unreadable = pod.spec.node_affinity.required.as_ref().is_some_and(|own| own.error().is_some());
+        // Where a term cannot be read and no other matches, upstream's answer is an error, which counts as Queue.
+        let undecided = |node: &NodeRef<'_>| unreadable && pod.spec.selects_node(node) && !own_admits(node);
+        if undecided(new) {
+            return Hint::Queue;
+        }
+        Hint::queue_if(own_admits(new) && !old.as_ref().is_some_and(own_admits))
     }
 }
+
+#[cfg(test)]
+mod tests;

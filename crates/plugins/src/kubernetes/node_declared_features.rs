@@ -105,3 +105,6 @@ fn required_features(spec: &PodSpec) -> Vec<&'static str> {
     .filter_map(|(required, feature)| required.then_some(feature))
     .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -57,3 +57,6 @@ impl Enqueue for NodeName {
         vec![ClusterEvent::node(Actions::ADD)]
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -96,3 +96,6 @@ impl Enqueue for NodePorts {
 fn conflicts(wanted: &[HostPort], taken: &HostPort) -> bool {
     wanted.iter().any(|wanted| wanted.conflicts_with(taken))
 }
+
+#[cfg(test)]
+mod tests;

@@ -79,3 +79,6 @@ impl Enqueue for NodeUnschedulable {
         Hint::queue_if(helps)
     }
 }
+
+#[cfg(test)]
+mod tests;

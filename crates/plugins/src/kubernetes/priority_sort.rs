@@ -43,3 +43,6 @@ impl QueueSort for PrioritySort {
         priority_a > priority_b || (priority_a == priority_b && a.queued_at < b.queued_at)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -67,3 +67,6 @@ impl Enqueue for SchedulingGates {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

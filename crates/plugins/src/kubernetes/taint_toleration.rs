@@ -107,3 +107,6 @@ impl Enqueue for TaintToleration {
         Hint::queue_if(helps)
     }
 }
+
+#[cfg(test)]
+mod tests;

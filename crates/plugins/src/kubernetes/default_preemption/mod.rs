@@ -254,18 +254,4 @@ fn join_errors(errors: &[String]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn how_many_candidates_are_wanted() {
-        let args = DefaultPreemptionArgs {
-            min_candidate_nodes_percentage: Some(10),
-            min_candidate_nodes_absolute: Some(100),
-        };
-        let plugin = DefaultPreemption::new(args);
-        for (potential, wanted) in [(50, 50), (500, 100), (3000, 300)] {
-            assert_eq!(plugin.candidates_wanted(potential), wanted);
-        }
-    }
-}
+mod tests;

@@ -103,27 +103,25 @@ impl Enqueue for InterPodAffinity {
     }
 
     fn hint(&self, _: &Context<'_>, pod: &Pod, change: &Change<'_>) -> Hint {
-        if pod.spec.pod_affinity.error.is_some() {
-            return Hint::Queue;
-        }
+        let unreadable = pod.spec.pod_affinity.error.is_some();
         Hint::queue_if(match change {
-            Change::Pod { old, new } => pod_change_helps(pod, *old, *new),
-            Change::Node { old, new: Some(new) } => node_change_helps(pod, old.as_ref(), new),
+            Change::Pod { old, new } if is_own_update(pod, *old, *new) => true,
+            Change::Pod { old, new } if ![old, new].into_iter().flatten().all(|other| takes_room(other)) => {
+                false
+            }
+            Change::Pod { old, new } => unreadable || pod_change_helps(pod, *old, *new),
+            Change::Node { old, new: Some(new) } => unreadable || node_change_helps(pod, old.as_ref(), new),
             _ => true,
         })
     }
 }
 
+fn is_own_update(pod: &Pod, old: Option<&Pod>, new: Option<&Pod>) -> bool {
+    old.is_some() && new.is_some_and(|new| new.uid == pod.uid)
+}
+
 fn pod_change_helps(pod: &Pod, old: Option<&Pod>, new: Option<&Pod>) -> bool {
     let affinity = &pod.spec.pod_affinity;
-    if let (Some(_), Some(new)) = (old, new)
-        && new.uid == pod.uid
-    {
-        return true;
-    }
-    if !old.is_none_or(takes_room) || !new.is_none_or(takes_room) {
-        return false;
-    }
     match (old, new) {
         (Some(old), Some(new)) => {
             let came =
@@ -134,8 +132,11 @@ fn pod_change_helps(pod: &Pod, old: Option<&Pod>, new: Option<&Pod>) -> bool {
         }
         (None, Some(new)) => matches_all(&affinity.required, pod, new),
         (Some(old), None) => {
+            let theirs = &old.spec.pod_affinity;
+            let unreadable = theirs.declares_required_anti_affinity && theirs.required_anti.is_empty();
             matches_all(&affinity.required_anti, pod, old)
-                || matches_all(&old.spec.pod_affinity.required_anti, old, pod)
+                || unreadable
+                || matches_all(&theirs.required_anti, old, pod)
         }
         (None, None) => true,
     }
@@ -164,3 +165,6 @@ fn node_change_helps(pod: &Pod, old: Option<&NodeRef<'_>>, new: &NodeRef<'_>) ->
     });
     joins || leaves
 }
+
+#[cfg(test)]
+mod tests;

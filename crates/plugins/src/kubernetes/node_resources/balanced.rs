@@ -148,21 +148,4 @@ fn balance(levels: &[Level], used: impl Fn(&Level) -> i64) -> i64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const GI: i64 = 1 << 30;
-
-    #[test]
-    fn vectors() {
-        let levels = |used_cpu: i64, used_memory: i64, cpu: i64, memory: i64| {
-            [
-                Level { allocatable: 4000, allocated: used_cpu, requested: used_cpu + cpu },
-                Level { allocatable: 8 * GI, allocated: used_memory, requested: used_memory + memory },
-            ]
-        };
-        assert_eq!(score(&levels(1400, 3 * GI, 500, GI)), 75);
-        assert_eq!(score(&levels(3000, GI, 100, 4 * GI)), 87);
-        assert_eq!(score(&[]), 75, "a node without any of the resources");
-    }
-}
+mod tests;

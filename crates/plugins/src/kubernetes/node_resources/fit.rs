@@ -5,12 +5,14 @@ use supercargo_framework::{
     Actions, Args, Change, ClusterEvent, Code, Context, Cycle, Enqueue, Extensions, FieldProblems, Filter,
     Fixes, Hint, NodeField, Plugin, PodField, PreFilter, PreFilterResult, PreScore, Reads, Score, Status,
 };
+use supercargo_model::kinds::DeviceClass;
 use supercargo_model::names::{label_key_problems, resource};
 use supercargo_model::wire::null_default;
-use supercargo_model::{NodeRef, Pod, Resources, Row};
+use supercargo_model::{Kind, NodeRef, Object, Objects, Pod, Resources, Row};
 
 use super::strategy::ScoringStrategy;
 use super::{Sums, level};
+use crate::kubernetes::dynamic_resources::{IMPLICIT_PREFIX, is_device_backed};
 use crate::kubernetes::takes_room;
 
 /// # What
@@ -106,11 +108,10 @@ impl Plugin for NodeResourcesFit {
     }
 
     fn reads(&self) -> Reads {
-        Reads::nothing().pod(&[PodField::Requests]).node(&[
-            NodeField::Allocatable,
-            NodeField::Requested,
-            NodeField::Pods,
-        ])
+        Reads::nothing()
+            .pod(&[PodField::Requests])
+            .node(&[NodeField::Allocatable, NodeField::Requested, NodeField::Pods])
+            .kind::<DeviceClass>()
     }
 }
 
@@ -128,7 +129,9 @@ impl Filter for NodeResourcesFit {
         };
         let mut shortage = Shortage::default();
         shortage.check_pods(node);
-        shortage.check_resources(request, node, |name| self.ignores(name));
+        let objects = cycle.cluster().objects();
+        shortage
+            .check_resources(request, node, |name| self.ignores(name) || is_delegated(name, node, objects));
         shortage.into_status()
     }
 }
@@ -234,39 +237,66 @@ impl Enqueue for NodeResourcesFit {
         vec![
             ClusterEvent::pod(Actions::DELETE.or(Actions::UPDATE_POD_SCALE_DOWN)),
             ClusterEvent::node(Actions::ADD.or(Actions::UPDATE_NODE_ALLOCATABLE)),
+            ClusterEvent::kind(DeviceClass::ID, Actions::ADD.or(Actions::UPDATE)),
         ]
     }
 
-    fn hint(&self, _: &Context<'_>, pod: &Pod, change: &Change<'_>) -> Hint {
+    fn hint(&self, context: &Context<'_>, pod: &Pod, change: &Change<'_>) -> Hint {
         Hint::queue_if(match change {
             Change::Pod { old: Some(deleted), new: None } => takes_room(deleted),
             Change::Pod { old: Some(old), new: Some(new) } => {
                 new.uid == pod.uid || (new.node_name.is_some() && frees_what_is_wanted(pod, old, new))
             }
             Change::Node { old, new: Some(new) } => {
-                fits_when_empty(pod, *new) && old.is_none_or(|old| offers_more(pod, old, *new))
+                let objects = context.cluster.objects();
+                fits_when_empty(pod, *new, objects)
+                    && old.is_none_or(|old| offers_more(pod, old, *new, objects))
             }
+            Change::Object { old, new: Some(new) } => stands_for_what_is_wanted(pod, *old, new),
             _ => true,
         })
     }
 }
 
 fn frees_what_is_wanted(pod: &Pod, old: &Pod, new: &Pod) -> bool {
-    let wanted = pod.requests().list.iter().filter(|(_, quantity)| !quantity.is_zero());
+    let counts = |name: &str| {
+        matches!(name, resource::CPU | resource::MEMORY | resource::EPHEMERAL_STORAGE)
+            || resource::is_scalar(name)
+    };
+    let wanted = pod.requests().list.iter().filter(|(name, quantity)| counts(name) && !quantity.is_zero());
     let (old, new) = (&old.requests().list, &new.requests().list);
     { wanted }.any(|(name, _)| old.amount(name).max(0) > new.amount(name).max(0))
 }
 
-fn fits_when_empty(pod: &Pod, node: NodeRef<'_>) -> bool {
+/// Whether devices stand in for a resource of which the node has none; DynamicResources sees to it then.
+fn is_delegated(name: &str, node: NodeRef<'_>, objects: &Objects) -> bool {
+    node.allocatable().scalar(name).unwrap_or(0) <= 0 && is_device_backed(name, objects)
+}
+
+/// Whether a DeviceClass that came or changed stands for a resource that the pod requests, and did not before.
+fn stands_for_what_is_wanted(pod: &Pod, old: Option<&Object>, new: &Object) -> bool {
+    let explicit = |class: &Object| class.get::<DeviceClass>()?.spec.extended_resource_name.clone();
+    let requested = |resource: &str| pod.spec.requests.list.get(resource).is_some();
+    let after = explicit(new);
+    let (changed, implicit) = match old.map(explicit) {
+        Some(before) => (before.unwrap_or_default() != after.clone().unwrap_or_default(), false),
+        None => (true, requested(&format!("{IMPLICIT_PREFIX}{}", new.key.name))),
+    };
+    implicit || (changed && after.is_some_and(|name| requested(&name)))
+}
+
+fn fits_when_empty(pod: &Pod, node: NodeRef<'_>, objects: &Objects) -> bool {
     let (request, has) = (&pod.spec.requests.resources, node.allocatable());
     node.allowed_pods() >= 1
         && request.milli_cpu <= has.milli_cpu.max(0)
         && request.memory <= has.memory.max(0)
         && request.ephemeral_storage <= has.ephemeral_storage.max(0)
-        && request.scalars().all(|(name, amount)| amount <= has.scalar(name).unwrap_or(0).max(0))
+        && request.scalars().all(|(name, amount)| {
+            amount <= has.scalar(name).unwrap_or(0).max(0) || is_delegated(name, node, objects)
+        })
 }
 
-fn offers_more(pod: &Pod, old: NodeRef<'_>, new: NodeRef<'_>) -> bool {
+fn offers_more(pod: &Pod, old: NodeRef<'_>, new: NodeRef<'_>, objects: &Objects) -> bool {
     let request = &pod.spec.requests.resources;
     let (had, has) = (old.allocatable(), new.allocatable());
     let more = |amount: i64, had: i64, has: i64| amount > 0 && has > had;
@@ -274,7 +304,11 @@ fn offers_more(pod: &Pod, old: NodeRef<'_>, new: NodeRef<'_>) -> bool {
         || more(request.milli_cpu, had.milli_cpu, has.milli_cpu)
         || more(request.memory, had.memory, has.memory)
         || more(request.ephemeral_storage, had.ephemeral_storage, has.ephemeral_storage)
-        || request
-            .scalars()
-            .any(|(name, amount)| more(amount, had.scalar(name).unwrap_or(0), has.scalar(name).unwrap_or(0)))
+        || request.scalars().any(|(name, amount)| {
+            more(amount, had.scalar(name).unwrap_or(0), has.scalar(name).unwrap_or(0))
+                || (amount > 0 && is_delegated(name, new, objects))
+        })
 }
+
+#[cfg(test)]
+mod tests;

@@ -104,11 +104,11 @@ impl Args for PodTopologySpreadArgs {
     fn validate(&self, problems: &mut FieldProblems) {
         match &self.defaulting_type {
             DefaultingType::System if !self.default_constraints.is_empty() => {
-                let detail = "when .defaultConstraints are specified";
+                let detail = "when .defaultConstraints are not empty";
                 problems.invalid("defaultingType", &self.defaulting_type, detail);
             }
             DefaultingType::Unknown(name) => {
-                problems.unsupported("defaultingType", name, &["List", "System"]);
+                problems.unsupported("defaultingType", name, &["System", "List"]);
             }
             _ => {}
         }

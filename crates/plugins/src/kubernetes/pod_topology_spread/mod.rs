@@ -96,6 +96,11 @@ impl Enqueue for PodTopologySpread {
     }
 
     fn hint(&self, context: &Context<'_>, pod: &Pod, change: &Change<'_>) -> Hint {
+        if let Change::Pod { old, new } = change
+            && ![old, new].into_iter().flatten().all(|other| is_involved(pod, other))
+        {
+            return Hint::Skip;
+        }
         let Ok(constraints) = self.constraints(context, pod, WhenUnsatisfiable::DoNotSchedule) else {
             return Hint::Queue;
         };
@@ -107,12 +112,12 @@ impl Enqueue for PodTopologySpread {
     }
 }
 
+/// Whether the other pod can count at all: it is the pod itself, or takes room in its namespace.
+fn is_involved(pod: &Pod, other: &Pod) -> bool {
+    other.uid == pod.uid || (takes_room(other) && other.namespace == pod.namespace)
+}
+
 fn pod_change_helps(pod: &Pod, old: Option<&Pod>, new: Option<&Pod>, constraints: &[Constraint]) -> bool {
-    let involved =
-        |other: &Pod| other.uid == pod.uid || (takes_room(other) && other.namespace == pod.namespace);
-    if !old.is_none_or(involved) || !new.is_none_or(involved) {
-        return false;
-    }
     let matches_any = |other: &Pod| constraints.iter().any(|constraint| constraint.counts(other));
     match (old, new) {
         (Some(old), Some(new)) => {
@@ -147,3 +152,6 @@ fn node_change_helps(
         (old, new) => old.or(new).is_none_or(has_all_keys),
     }
 }
+
+#[cfg(test)]
+mod tests;

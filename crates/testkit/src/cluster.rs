@@ -1,0 +1,151 @@
+//! A cluster in a test.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use supercargo_framework::{Context, Cycle, Fixes, Memories};
+use supercargo_model::kinds::{
+    DeviceClass, Namespace, PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet,
+};
+use supercargo_model::{
+    Cluster, Decoded, Decoder, Kind, NodeRef, Object, Pod, ReadableKind, Row, Snapshot, Timestamp,
+};
+
+/// A cluster, and all that a plugin can look at besides.
+#[derive(Debug)]
+pub struct TestCluster {
+    kinds: Vec<ReadableKind>,
+    cluster: Cluster,
+    snapshot: Snapshot,
+    /// What plugins remember.
+    pub memories: Memories,
+    /// The time of the attempt; an hour after the epoch unless a test says otherwise.
+    pub now: Timestamp,
+    /// The number drawn for the attempt.
+    pub seed: u64,
+    /// Which upstream mistakes are not repeated.
+    pub fixes: Fixes,
+}
+
+/// An empty cluster.
+pub fn cluster() -> TestCluster {
+    TestCluster {
+        kinds: vec![
+            ReadableKind::of::<Namespace>(),
+            ReadableKind::of::<Service>(),
+            ReadableKind::of::<ReplicationController>(),
+            ReadableKind::of::<ReplicaSet>(),
+            ReadableKind::of::<StatefulSet>(),
+            ReadableKind::of::<PodDisruptionBudget>(),
+            ReadableKind::of::<DeviceClass>(),
+        ],
+        cluster: Cluster::default(),
+        snapshot: Snapshot::default(),
+        memories: Memories::default(),
+        now: Timestamp::from_seconds(3600),
+        seed: 0,
+        fixes: Fixes::default(),
+    }
+}
+
+impl TestCluster {
+    /// Has this in it as well: a node, a pod that is bound or nominated, or an object of any kind that is read.
+    #[must_use]
+    pub fn with(mut self, object: impl Into<Value>) -> Self {
+        self.put(object);
+        self
+    }
+
+    /// Reads objects of kind `K` too.
+    #[must_use]
+    pub fn reading<K: Kind>(mut self) -> Self {
+        self.kinds.push(ReadableKind::of::<K>());
+        self
+    }
+
+    /// Adds or changes something.
+    pub fn put(&mut self, object: impl Into<Value>) {
+        let object = object.into();
+        match self.decode(&object) {
+            Decoded::Node(node) => {
+                self.cluster.put_node(&node);
+            }
+            Decoded::Pod(words) => {
+                let pod = Arc::new(self.cluster.interner().pod(*words));
+                self.enter(&pod);
+            }
+            Decoded::Object(object) => self.cluster.put_object(object),
+            Decoded::Unread => panic!("nobody reads {object}"),
+        }
+        self.snapshot = self.cluster.snapshot().clone();
+    }
+
+    /// Takes a node away.
+    pub fn remove_node(&mut self, name: &str) {
+        assert!(self.cluster.remove_node(name), "there is no node {name}");
+        self.snapshot = self.cluster.snapshot().clone();
+    }
+
+    /// A pod, read but put nowhere.
+    pub fn pod(&mut self, pod: impl Into<Value>) -> Arc<Pod> {
+        let Decoded::Pod(words) = self.decode(&pod.into()) else { panic!("this is no pod") };
+        Arc::new(self.cluster.interner().pod(*words))
+    }
+
+    /// An object of another kind, read but put nowhere.
+    pub fn object(&mut self, object: impl Into<Value>) -> Object {
+        let Decoded::Object(object) = self.decode(&object.into()) else { panic!("nobody reads this") };
+        object
+    }
+
+    /// The cluster as it is.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// The row of a node.
+    pub fn row(&self, name: &str) -> Row {
+        self.snapshot.row_of(name).unwrap_or_else(|| panic!("there is no node {name}"))
+    }
+
+    /// A node.
+    pub fn node(&self, name: &str) -> NodeRef<'_> {
+        self.snapshot.node(self.row(name))
+    }
+
+    /// What there is to look at.
+    pub fn context(&self) -> Context<'_> {
+        Context {
+            cluster: &self.snapshot,
+            now: self.now,
+            memories: &self.memories,
+            seed: self.seed,
+            fixes: self.fixes,
+        }
+    }
+
+    /// An attempt to place a pod.
+    pub fn cycle<'a>(&'a self, pod: &'a Arc<Pod>) -> Cycle<'a> {
+        Cycle::new(pod, self.context())
+    }
+
+    /// Gives up the cluster, for whoever wants to go on with it alone.
+    pub fn into_cluster(self) -> Cluster {
+        self.cluster
+    }
+
+    fn decode(&self, object: &Value) -> Decoded {
+        let decoder = Decoder::new(self.kinds.iter().copied(), false);
+        decoder.decode(&object.to_string()).unwrap_or_else(|error| panic!("{error}: {object}"))
+    }
+
+    fn enter(&mut self, pod: &Arc<Pod>) {
+        if pod.node_name.is_some() {
+            self.cluster.update_pod(pod.clone()).unwrap_or_else(|error| panic!("{error}"));
+        } else if let Some(node) = pod.nominated_node_name() {
+            self.cluster.nominate(pod.clone(), node);
+        } else {
+            panic!("pod {} is neither bound nor nominated; TestCluster::pod reads such a pod", pod.key());
+        }
+    }
+}

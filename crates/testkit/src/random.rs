@@ -1,0 +1,323 @@
+//! Small random clusters, in which any one field can be changed and nothing else.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngSeed, TestRunner};
+use serde_json::{Value, json};
+use supercargo_framework::{NodeField, PluginInstance, PodField};
+use supercargo_model::Pod;
+
+use crate::build::{NodeBuilder, PodBuilder, node, pod};
+use crate::cluster::{TestCluster, cluster};
+use crate::trial::{Trial, status_text};
+
+/// A small cluster with a pending pod: for each field of each object, which of a few values it has.
+#[derive(Clone, Debug)]
+pub struct World {
+    pending: Choices,
+    nodes: Vec<Choices>,
+    /// The place of each running pod's node, and the pod.
+    running: Vec<(usize, Choices)>,
+    /// One more pod on the first node, that asks for nothing.
+    extra_pod: bool,
+}
+
+type Choices = Vec<usize>;
+
+/// Any small cluster.
+pub fn world() -> impl Strategy<Value = World> {
+    let choices = || prop::collection::vec(0..12usize, PodField::ALL.len());
+    let nodes = prop::collection::vec(choices(), 2..5);
+    let running = prop::collection::vec((0..4usize, choices()), 1..8);
+    (choices(), nodes, running).prop_map(|(pending, nodes, running)| World {
+        pending,
+        nodes,
+        running,
+        extra_pod: false,
+    })
+}
+
+/// So many of them, always the same.
+pub fn worlds(count: usize) -> Vec<World> {
+    let mut runner = TestRunner::new(Config { rng_seed: RngSeed::Fixed(1), ..Config::default() });
+    let mut draw = || world().new_tree(&mut runner).expect("nothing is filtered out").current();
+    std::iter::repeat_with(&mut draw).take(count).collect()
+}
+
+/// A field that made a difference to a plugin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Mattered {
+    /// A field of the pod.
+    Pod(PodField),
+    /// A field of the nodes.
+    Node(NodeField),
+}
+
+impl Mattered {
+    /// Whether the plugin says that it reads the field.
+    pub fn is_declared(self, plugin: &PluginInstance) -> bool {
+        match self {
+            Mattered::Pod(field) => plugin.reads.pod.contains(field),
+            Mattered::Node(field) => plugin.reads.node.contains(field),
+        }
+    }
+}
+
+/// What matters to each of the plugins in some cluster: the fields whose change, and no other, changed an answer.
+pub fn what_matters(plugins: &[PluginInstance], worlds: &[World]) -> Vec<Vec<Mattered>> {
+    let trials: Vec<Trial> = plugins.iter().map(Trial::of).collect();
+    let mut mattered = vec![Vec::new(); plugins.len()];
+    for world in worlds {
+        let truth = world.answers(&trials);
+        let pod_fields = PodField::ALL
+            .into_iter()
+            .map(|field| (Mattered::Pod(field), world.with_pod_field_changed(field)));
+        let node_fields = NodeField::ALL
+            .into_iter()
+            .map(|field| (Mattered::Node(field), world.with_node_field_changed(field)));
+        for (field, changed) in pod_fields.chain(node_fields) {
+            for ((before, after), mattered) in truth.iter().zip(changed.answers(&trials)).zip(&mut mattered) {
+                if *before != after && !mattered.contains(&field) {
+                    mattered.push(field);
+                }
+            }
+        }
+    }
+    mattered
+}
+
+impl World {
+    /// The same, but for one field of the pending pod.
+    #[must_use]
+    pub fn with_pod_field_changed(&self, field: PodField) -> Self {
+        let mut changed = self.clone();
+        changed.pending[field as usize] += 1;
+        changed
+    }
+
+    /// The same, but for one field of every node.
+    #[must_use]
+    pub fn with_node_field_changed(&self, field: NodeField) -> Self {
+        let mut changed = self.clone();
+        let running = match field {
+            NodeField::Requested => &[PodField::Requests][..],
+            NodeField::Pods => {
+                &[PodField::Labels, PodField::HostPorts, PodField::PodAffinity, PodField::Timestamps]
+            }
+            _ => &[],
+        };
+        for (_, pod) in &mut changed.running {
+            running.iter().for_each(|field| pod[*field as usize] += 1);
+        }
+        changed.extra_pod ^= field == NodeField::Pods;
+        changed.nodes.iter_mut().for_each(|node| node[field as usize] += 1);
+        changed
+    }
+
+    /// The cluster.
+    pub fn cluster(&self) -> TestCluster {
+        let meta = json!({ "name": "x", "namespace": "default" });
+        let web = json!({ "app": "web" });
+        let mut cluster = cluster()
+            .with(json!({ "apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": { "selector": web } }))
+            .with(json!({
+                "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta,
+                "spec": { "selector": { "matchLabels": { "app": "db" } } },
+            }))
+            .with(json!({
+                "apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": { "name": "gpu" },
+                "spec": { "extendedResourceName": "example.com/gpu" },
+            }));
+        for (index, choices) in self.nodes.iter().enumerate() {
+            cluster.put(random_node(&self.node_name(index), index, choices));
+        }
+        for (index, (place, choices)) in self.running.iter().enumerate() {
+            let name = format!("r{index}");
+            let node = self.node_name(place % self.nodes.len());
+            cluster.put(random_pod(&name, choices).with(json!({ "metadata": { "name": name } })).on(&node));
+        }
+        if self.extra_pod {
+            cluster.put(pod("extra").on(&self.node_name(0)));
+        }
+        cluster
+    }
+
+    /// The pending pod.
+    pub fn pending(&self) -> PodBuilder {
+        random_pod("p", &self.pending)
+    }
+
+    /// What each plugin says about the pending pod before the queue, about each node, and how it scores them.
+    pub fn answers(&self, trials: &[Trial]) -> Vec<Vec<String>> {
+        let mut cluster = self.cluster();
+        let pod = cluster.pod(self.pending());
+        trials.iter().map(|trial| self.answer(trial, &mut cluster, &pod)).collect()
+    }
+
+    fn answer(&self, trial: &Trial, cluster: &mut TestCluster, pod: &Arc<Pod>) -> Vec<String> {
+        let gates = trial.profile.pre_enqueue.iter();
+        let mut answers: Vec<String> =
+            gates.map(|named| status_text(&named.plugin.pre_enqueue(&cluster.context(), pod))).collect();
+        answers.extend(self.by_node(&trial.filter_pod(cluster, pod)));
+        if !trial.profile.score.is_empty() {
+            answers.extend(self.by_node(&trial.scores_of_pod(cluster, pod)));
+        }
+        answers
+    }
+
+    /// Answers in the order of the nodes, without their names: the names may have changed, and the order with the zones.
+    fn by_node(&self, said: &[String]) -> Vec<String> {
+        let said: BTreeMap<&str, &str> = said.iter().filter_map(|line| line.split_once(": ")).collect();
+        let names =
+            std::iter::once("*".to_owned()).chain((0..self.nodes.len()).map(|index| self.node_name(index)));
+        names.map(|name| said.get(&*name).copied().unwrap_or_default().to_owned()).collect()
+    }
+
+    fn node_name(&self, index: usize) -> String {
+        let renamed = self.nodes[index][NodeField::Name as usize] % 2 == 1;
+        format!("{}{index}", if renamed { "m" } else { "n" })
+    }
+}
+
+fn random_pod(name: &str, choices: &[usize]) -> PodBuilder {
+    PodField::ALL.into_iter().fold(pod(name), |pod, field| {
+        let (patches, of_container) = pod_values(field);
+        let patch = patches[choices[field as usize] % patches.len()].clone();
+        if of_container { pod.container(patch) } else { pod.with(patch) }
+    })
+}
+
+fn random_node(name: &str, index: usize, choices: &[usize]) -> NodeBuilder {
+    let hostname = json!({ "metadata": { "labels": { "kubernetes.io/hostname": format!("h{index}") } } });
+    NodeField::ALL.into_iter().fold(node(name).with(hostname), |node, field| {
+        let patches = node_values(field);
+        node.with(patches[choices[field as usize] % patches.len()].clone())
+    })
+}
+
+/// The values that a field of a pod can have, as merge patches; true if they are patches of its container.
+fn pod_values(field: PodField) -> (Vec<Value>, bool) {
+    let spec = |patches: &[Value]| patches.iter().map(|patch| json!({ "spec": patch })).collect();
+    let metadata = |patches: &[Value]| patches.iter().map(|patch| json!({ "metadata": patch })).collect();
+    let none = json!({});
+    let web = json!({ "matchLabels": { "app": "web" } });
+    let term = json!({ "labelSelector": web, "topologyKey": "topology.kubernetes.io/zone" });
+    let in_zone = json!({ "matchExpressions": [{ "key": "topology.kubernetes.io/zone", "operator": "In", "values": ["a"] }] });
+    let named = json!({ "matchFields": [{ "key": "metadata.name", "operator": "In", "values": ["n0"] }] });
+    let (required, preferred) =
+        ("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution");
+    let spread = |when: &str, key: &str| {
+        json!({
+            "topologySpreadConstraints": [{ "maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": when, "labelSelector": web }],
+        })
+    };
+    let patches = match field {
+        PodField::Name => metadata(&[none, json!({ "name": "q" })]),
+        PodField::Namespace => metadata(&[none.clone(), none.clone(), none, json!({ "namespace": "other" })]),
+        PodField::Labels => {
+            let app = |app: &str| json!({ "labels": { "app": app } });
+            metadata(&[app("web"), app("web"), none, app("db")])
+        }
+        PodField::Annotations => metadata(&[none, json!({ "annotations": { "a": "b" } })]),
+        PodField::Controller => metadata(&[
+            none,
+            json!({ "ownerReferences": [{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "x", "controller": true }] }),
+        ]),
+        PodField::Timestamps => metadata(&[
+            none.clone(),
+            none.clone(),
+            none,
+            json!({ "creationTimestamp": "2020-01-01T00:00:00Z" }),
+            json!({ "deletionTimestamp": "2020-01-01T00:00:00Z" }),
+        ]),
+        PodField::Priority => spec(&[none, json!({ "priority": 10 }), json!({ "priority": -5 })]),
+        PodField::PreemptionPolicy => spec(&[none, json!({ "preemptionPolicy": "Never" })]),
+        PodField::SchedulingGates => spec(&[none, json!({ "schedulingGates": [{ "name": "g" }] })]),
+        PodField::Tolerations => spec(&[
+            none,
+            json!({ "tolerations": [{ "operator": "Exists" }] }),
+            json!({ "tolerations": [{ "key": "dedicated", "value": "a", "effect": "NoSchedule" }] }),
+        ]),
+        PodField::NodeName => spec(&[none, json!({ "nodeName": "n0" })]),
+        PodField::NodeSelector => spec(&[none, json!({ "nodeSelector": { "disk": "ssd" } })]),
+        PodField::NodeAffinity => spec(&[
+            none,
+            json!({ "affinity": { "nodeAffinity": { required: { "nodeSelectorTerms": [in_zone] } } } }),
+            json!({ "affinity": { "nodeAffinity": { required: { "nodeSelectorTerms": [named] } } } }),
+            json!({ "affinity": { "nodeAffinity": { preferred: [{ "weight": 5, "preference": in_zone }] } } }),
+        ]),
+        PodField::PodAffinity => spec(&[
+            none,
+            json!({ "affinity": { "podAffinity": { required: [term] } } }),
+            json!({ "affinity": { "podAntiAffinity": { required: [term] } } }),
+            json!({ "affinity": { "podAffinity": { preferred: [{ "weight": 5, "podAffinityTerm": term }] } } }),
+        ]),
+        PodField::SpreadConstraints => spec(&[
+            none,
+            spread("DoNotSchedule", "topology.kubernetes.io/zone"),
+            spread("ScheduleAnyway", "kubernetes.io/hostname"),
+            json!({ "topologySpreadConstraints": [{
+                "maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": web, "nodeTaintsPolicy": "Honor",
+            }] }),
+        ]),
+        PodField::Volumes => {
+            let volume = |source: Value| json!({ "volumes": [source] });
+            spec(&[
+                none,
+                volume(json!({ "name": "v", "emptyDir": {} })),
+                volume(json!({ "name": "v", "image": { "reference": "big:1" } })),
+            ])
+        }
+        PodField::ResourceClaims => spec(&[none, json!({ "resourceClaims": [{ "name": "c" }] })]),
+        PodField::Features => spec(&[none, json!({ "hostNetwork": true, "hostUsers": false })]),
+        PodField::Status => vec![none, json!({ "status": { "nominatedNodeName": "n0" } })],
+        PodField::Requests => {
+            let requests = |requests: Value| json!({ "resources": { "requests": requests } });
+            let values = [
+                json!({}),
+                json!({ "cpu": "500m", "memory": "1Gi" }),
+                json!({ "cpu": "3" }),
+                json!({ "example.com/gpu": 1 }),
+            ];
+            return (values.map(requests).to_vec(), true);
+        }
+        PodField::Images => return (vec![none, json!({ "image": "big:1" })], true),
+        PodField::HostPorts => return (vec![none, json!({ "ports": [{ "hostPort": 80 }] })], true),
+    };
+    (patches, false)
+}
+
+/// The values that a field of a node can have, as merge patches. What its pods take is theirs to say.
+fn node_values(field: NodeField) -> Vec<Value> {
+    let none = json!({});
+    let zone = |zone: &str| json!({ "topology.kubernetes.io/zone": zone });
+    let labels = |labels: Value| json!({ "metadata": { "labels": labels } });
+    let taint = |effect: &str| json!({ "spec": { "taints": [{ "key": "dedicated", "value": "a", "effect": effect }] } });
+    let allocatable = |allocatable: Value| json!({ "status": { "allocatable": allocatable } });
+    match field {
+        NodeField::Name | NodeField::Requested | NodeField::Pods => vec![none],
+        NodeField::Labels => {
+            vec![labels(zone("a")), labels(zone("b")), none, labels(json!({ "disk": "ssd" }))]
+        }
+        NodeField::Annotations => vec![none, json!({ "metadata": { "annotations": { "a": "b" } } })],
+        NodeField::Taints => vec![none, taint("NoSchedule"), taint("PreferNoSchedule")],
+        NodeField::Unschedulable => vec![none, json!({ "spec": { "unschedulable": true } })],
+        NodeField::Allocatable => {
+            vec![
+                none,
+                allocatable(json!({ "cpu": "1", "pods": "1" })),
+                allocatable(json!({ "example.com/gpu": "1" })),
+            ]
+        }
+        NodeField::Images => {
+            vec![none, json!({ "status": { "images": [{ "names": ["big:1"], "sizeBytes": 900_000_000 }] } })]
+        }
+        NodeField::Features => {
+            vec![none, json!({ "status": { "declaredFeatures": ["UserNamespacesHostNetworkSupport"] } })]
+        }
+    }
+}
