@@ -75,7 +75,7 @@ impl TestCluster {
                 self.enter(&pod);
             }
             Decoded::Object(object) => self.cluster.put_object(object),
-            Decoded::Unread => panic!("nobody reads {object}"),
+            Decoded::Unread { .. } => panic!("nobody reads {object}"),
         }
         self.snapshot = self.cluster.snapshot().clone();
     }
