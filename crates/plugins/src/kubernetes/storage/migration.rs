@@ -269,8 +269,12 @@ fn gce_region(zones: &[&str]) -> Result<String, String> {
         };
         regions.insert(format!("{locale}-{region}"));
     }
-    match (regions.pop_first(), regions.is_empty()) {
-        (Some(region), true) => Ok(region),
-        _ => Err("failed to get region from zones: multiple or no regions gotten from zones".to_owned()),
+    if regions.len() > 1 {
+        let regions: Vec<String> = regions.iter().map(|region| format!("{region}:{{}}")).collect();
+        return Err(format!(
+            "failed to get region from zones: multiple or no regions gotten from zones, got: map[{}]",
+            regions.join(" ")
+        ));
     }
+    Ok(regions.pop_first().unwrap_or_default())
 }
