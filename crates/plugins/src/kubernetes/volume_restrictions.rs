@@ -195,3 +195,47 @@ fn disks_conflict(disk: &VolumeSource, taken: &VolumeSource) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use supercargo_framework::Hint;
+
+    use super::*;
+    use crate::kubernetes::storage::scene::{hint_added, hint_pod_deleted, object, pod, pod_with_claims};
+
+    #[test]
+    fn pods_that_leave_a_claim_or_a_disk_wake_the_next() {
+        let disk = |name: &str| pod(name, &json!([{"name": "d", "gcePersistentDisk": {"pdName": "one"}}]));
+        let (claims, waiting) = (pod_with_claims("a", &["data", "logs"]), pod_with_claims("b", &["logs"]));
+        let stranger = Pod { namespace: "other".into(), ..(*claims).clone() };
+        for (pod, deleted, expected) in [
+            (&waiting, &*claims, Hint::Queue),
+            (&waiting, &stranger, Hint::Skip),
+            (&waiting, &*pod_with_claims("c", &["data"]), Hint::Skip),
+            (&disk("d"), &*disk("e"), Hint::Queue),
+            (&disk("d"), &*claims, Hint::Skip),
+        ] {
+            assert_eq!(hint_pod_deleted(&VolumeRestrictions, pod, deleted), expected, "{}", deleted.key());
+        }
+    }
+
+    #[test]
+    fn only_claims_in_the_spec_count() {
+        let claim = |namespace: &str, name: &str| {
+            object::<PersistentVolumeClaim>(json!({"metadata": {"name": name, "namespace": namespace}}))
+        };
+        let pod = pod(
+            "web",
+            &json!([{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}, {"name": "b", "ephemeral": {}}]),
+        );
+        for (namespace, name, expected) in [
+            ("default", "data", Hint::Queue),
+            ("other", "data", Hint::Skip),
+            ("default", "web-b", Hint::Skip),
+        ] {
+            let claim = claim(namespace, name);
+            assert_eq!(hint_added(&VolumeRestrictions, &pod, &claim), expected, "{namespace}/{name}");
+        }
+    }
+}

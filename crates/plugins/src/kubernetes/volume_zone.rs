@@ -193,3 +193,46 @@ fn demands_of_volume(volume: &PersistentVolume) -> impl Iterator<Item = Demand> 
         Some(Demand { key, values })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::kubernetes::storage::scene::{hint_added, hint_updated, object, pod_with_claims};
+
+    #[test]
+    fn changes_wake_pods_only_where_they_can_help() {
+        let pod = pod_with_claims("web", &["data"]);
+        let class = |mode: Value| {
+            object::<StorageClass>(json!({"metadata": {"name": "c"}, "volumeBindingMode": mode}))
+        };
+        for (mode, expected) in [
+            ("WaitForFirstConsumer".into(), Hint::Queue),
+            ("Immediate".into(), Hint::Skip),
+            (Value::Null, Hint::Skip),
+        ] {
+            assert_eq!(hint_added(&VolumeZone, &pod, &class(mode)), expected);
+        }
+        let volume =
+            |labels: Value| object::<PersistentVolume>(json!({"metadata": {"name": "v", "labels": labels}}));
+        for (old, new, expected) in [
+            (json!({ZONE: "a"}), json!({ZONE: "b"}), Hint::Queue),
+            (json!({ZONE: "a__b"}), json!({ZONE: "b__a"}), Hint::Skip),
+            (json!({ZONE: "a"}), json!({ZONE: "a", "other": "x"}), Hint::Skip),
+            (json!({}), json!({BETA_REGION: "r"}), Hint::Queue),
+        ] {
+            assert_eq!(
+                hint_updated(&VolumeZone, &pod, &volume(old), &volume(new.clone())),
+                expected,
+                "{new}"
+            );
+        }
+        assert_eq!(hint_added(&VolumeZone, &pod, &volume(json!({}))), Hint::Queue);
+        let claim = |name: &str| {
+            object::<PersistentVolumeClaim>(json!({"metadata": {"name": name, "namespace": "default"}}))
+        };
+        assert_eq!(hint_added(&VolumeZone, &pod, &claim("data")), Hint::Queue);
+        assert_eq!(hint_added(&VolumeZone, &pod, &claim("other")), Hint::Skip);
+    }
+}

@@ -60,3 +60,77 @@ fn may_need_detached(pod: &Pod, detached: &VolumeAttachment) -> bool {
         }),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::kubernetes::storage::scene::{
+        hint, hint_added, hint_pod_deleted, hint_updated, object, pod, pod_with_claims,
+    };
+
+    #[test]
+    fn limits_that_rise_wake_pods() {
+        let pod = pod_with_claims("web", &["data"]);
+        let csi_node = |drivers: Value| {
+            object::<CSINode>(json!({"metadata": {"name": "n"}, "spec": {"drivers": drivers}}))
+        };
+        let driver = |name: &str, count: i64| json!({"name": name, "allocatable": {"count": count}});
+        let unlimited = json!({"name": "a"});
+        for (old, new, expected) in [
+            (json!([driver("a", 1)]), json!([driver("a", 2)]), Hint::Queue),
+            (json!([driver("a", 2)]), json!([driver("a", 2)]), Hint::Skip),
+            (json!([driver("a", 2)]), json!([driver("a", 1)]), Hint::Skip),
+            (json!([driver("a", 2)]), json!([driver("a", 2), driver("b", 1)]), Hint::Queue),
+            (json!([driver("a", 2)]), json!([unlimited]), Hint::Skip),
+            (json!([{"name": "a"}]), json!([driver("a", 1)]), Hint::Queue),
+        ] {
+            let (old, new) = (csi_node(old), csi_node(new.clone()));
+            assert_eq!(hint_updated(&NodeVolumeLimits, &pod, &old, &new), expected, "{new:?}");
+            assert_eq!(hint_added(&NodeVolumeLimits, &pod, &new), Hint::Queue);
+        }
+    }
+
+    #[test]
+    fn pods_that_leave_volumes_behind_wake_others() {
+        let waiting = pod_with_claims("waiting", &["data"]);
+        let placed = |volumes: Value| Pod { node_name: Some("n".into()), ..(*pod("gone", &volumes)).clone() };
+        let claim = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "other"}}]);
+        for (deleted, expected) in [
+            (placed(claim.clone()), Hint::Queue),
+            (placed(json!([{"name": "v", "ephemeral": {}}])), Hint::Queue),
+            (placed(json!([{"name": "v", "vsphereVolume": {"volumePath": "p"}}])), Hint::Queue),
+            (placed(json!([{"name": "v", "csi": {"driver": "d"}}])), Hint::Skip),
+            (placed(json!([])), Hint::Skip),
+            ((*pod("gone", &claim)).clone(), Hint::Skip),
+        ] {
+            let volumes = &deleted.spec.volumes;
+            assert_eq!(hint_pod_deleted(&NodeVolumeLimits, &waiting, &deleted), expected, "{volumes:?}");
+        }
+    }
+
+    #[test]
+    fn detached_volumes_wake_pods_that_may_need_the_room() {
+        let detached = object::<VolumeAttachment>(
+            json!({"metadata": {"name": "a"}, "spec": {"attacher": "ebs.csi.aws.com", "nodeName": "n"}}),
+        );
+        for (volume, expected) in [
+            (json!({"persistentVolumeClaim": {"claimName": "data"}}), Hint::Queue),
+            (json!({"ephemeral": {}}), Hint::Skip),
+            (json!({"awsElasticBlockStore": {"volumeID": "vol-1"}}), Hint::Queue),
+            (json!({"gcePersistentDisk": {"pdName": "pd"}}), Hint::Skip),
+            (json!({"azureDisk": {"diskURI": "u", "kind": "Shared"}}), Hint::Queue),
+        ] {
+            let pod = pod("web", &json!([volume]));
+            let change = Change::Object { old: Some(&detached), new: None };
+            assert_eq!(hint(&NodeVolumeLimits, &pod, &change), expected, "{volume}");
+        }
+        let ephemeral = pod("web", &json!([{"name": "scratch", "ephemeral": {}}]));
+        let claim = |name: &str| {
+            object::<PersistentVolumeClaim>(json!({"metadata": {"name": name, "namespace": "default"}}))
+        };
+        assert_eq!(hint_added(&NodeVolumeLimits, &ephemeral, &claim("web-scratch")), Hint::Queue);
+        assert_eq!(hint_added(&NodeVolumeLimits, &ephemeral, &claim("scratch")), Hint::Skip);
+    }
+}

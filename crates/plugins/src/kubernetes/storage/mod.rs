@@ -1,6 +1,8 @@
 //! What the volume plugins have in common: which claims a pod has, and what upstream says where one is missing.
 
 mod migration;
+#[cfg(test)]
+pub(super) mod scene;
 
 use std::borrow::Cow;
 use std::sync::Arc;
