@@ -370,3 +370,75 @@ fn read_selector<'de, D: Deserializer<'de>>(
     let words = Option::<LabelSelectorWords>::deserialize(deserializer)?;
     Ok(LabelSelector::parse(words.as_ref()))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::object::{Kind, Object, Objects, ReadableKind};
+
+    fn read<K: Kind + Clone>(value: &Value) -> K {
+        let object: Object = ReadableKind::of::<K>().read(&value.to_string()).expect("an object");
+        object.get::<K>().expect("of this kind").clone()
+    }
+
+    #[test]
+    fn the_old_annotation_names_the_class_first() {
+        let annotated = json!({"annotations": {BETA_STORAGE_CLASS: "old"}});
+        let spec = json!({"storageClassName": "new"});
+        assert_eq!(read::<PersistentVolume>(&json!({"metadata": annotated, "spec": spec})).class(), "old");
+        assert_eq!(
+            read::<PersistentVolumeClaim>(&json!({"metadata": annotated, "spec": spec})).class(),
+            "old"
+        );
+        assert_eq!(read::<PersistentVolumeClaim>(&json!({"spec": spec})).class(), "new");
+        assert_eq!(read::<PersistentVolumeClaim>(&json!({})).class(), "");
+    }
+
+    #[test]
+    fn terms_that_cannot_match_restrict_all_the_same() {
+        let class = |terms: Value| read::<StorageClass>(&json!({"allowedTopologies": terms}));
+        let term =
+            |key: &str, values: Value| json!({"matchLabelExpressions": [{"key": key, "values": values}]});
+        assert_eq!(class(Value::Null).topologies(), None);
+        assert_eq!(class(json!([])).topologies(), None);
+        assert_eq!(class(json!([{}])).topologies(), Some(Vec::new()));
+        assert_eq!(class(json!([term("not a key", json!(["a"]))])).topologies(), Some(Vec::new()));
+        assert_eq!(class(json!([term("zone", json!([]))])).topologies(), Some(Vec::new()));
+        assert_eq!(
+            class(json!([{}, term("zone", json!(["a"]))])).topologies().map(|terms| terms.len()),
+            Some(1)
+        );
+    }
+
+    #[test]
+    fn capacity_without_nodes_is_for_none() {
+        let capacity = |value: Value| read::<CSIStorageCapacity>(&value);
+        let zone = [("zone", "a")].into_iter().collect::<crate::Labels>();
+        let reaches =
+            |capacity: &CSIStorageCapacity| capacity.node_topology.as_ref().is_ok_and(|s| s.matches(&zone));
+        assert!(!reaches(&capacity(json!({}))));
+        assert!(!reaches(&capacity(json!({"nodeTopology": null}))));
+        assert!(reaches(&capacity(json!({"nodeTopology": {}}))));
+        let odd = json!({"nodeTopology": {"matchExpressions": [{"key": "zone", "operator": "Odd"}]}});
+        assert!(capacity(odd).node_topology.is_err());
+        let limits = capacity(json!({"capacity": "9Gi", "maximumVolumeSize": "1Gi"}));
+        assert_eq!(limits.limit(), limits.maximum_volume_size.as_ref());
+        assert_eq!(capacity(json!({})).limit(), None);
+    }
+
+    #[test]
+    fn objects_can_be_kept() {
+        let mut objects = Objects::default();
+        for (name, driver) in [("b", "x"), ("a", "x"), ("c", "y")] {
+            let class = StorageClass { provisioner: driver.into(), ..StorageClass::default() };
+            objects.put(Object::new("", name, class));
+        }
+        let shared = objects.get_shared::<StorageClass>("", "c");
+        let of_x = objects.all_shared(|class: &StorageClass| *class.provisioner == *"x");
+        drop(objects);
+        assert_eq!(shared.map(|class| class.provisioner.clone()).as_deref(), Some("y"));
+        assert_eq!(of_x.len(), 2);
+    }
+}

@@ -1,7 +1,9 @@
 //! Which volumes of CSI drivers a pod has attached to its node.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use supercargo_framework::Status;
 use supercargo_model::kinds::{PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment};
 use supercargo_model::pod::Volume;
@@ -11,6 +13,11 @@ use crate::kubernetes::storage::{InTreePlugin, check_owner, claim_of, find_claim
 
 /// Volumes by `driver/handle`, with their drivers.
 pub(super) type AttachedVolumes = BTreeMap<String, Box<str>>;
+
+/// All VolumeAttachment objects, by node: a node asks for its own only.
+pub(super) struct Attachments {
+    by_node: FxHashMap<Box<str>, Vec<Arc<VolumeAttachment>>>,
+}
 
 /// Whether the pod is the one to be placed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,21 +68,32 @@ pub(super) fn add_volumes_of(
     Ok(())
 }
 
-/// The volumes that are attached to nodes, whether a pod uses them or not, by node.
-pub(super) fn attachments(objects: &Objects) -> BTreeMap<Box<str>, AttachedVolumes> {
-    let mut by_node: BTreeMap<Box<str>, AttachedVolumes> = BTreeMap::new();
-    for (_, attachment) in objects.all::<VolumeAttachment>() {
-        let spec = &attachment.spec;
-        let name = spec.source.persistent_volume_name.as_deref();
-        let volume: Option<&PersistentVolume> = name.and_then(|name| objects.get("", name));
-        if let Some(csi) = volume.and_then(|volume| volume.spec.csi.as_ref())
-            && !spec.attacher.is_empty()
-        {
-            let unique_name = unique_name(&spec.attacher, &csi.volume_handle);
-            by_node.entry(spec.node_name.clone()).or_default().insert(unique_name, spec.attacher.clone());
+impl Attachments {
+    pub(super) fn new(objects: &Objects) -> Self {
+        let mut by_node: FxHashMap<Box<str>, Vec<Arc<VolumeAttachment>>> = FxHashMap::default();
+        for attachment in objects.all_shared(|_: &VolumeAttachment| true) {
+            match by_node.get_mut(&attachment.spec.node_name) {
+                Some(attachments) => attachments.push(attachment),
+                None => {
+                    by_node.insert(attachment.spec.node_name.clone(), vec![attachment]);
+                }
+            }
         }
+        Attachments { by_node }
     }
-    by_node
+
+    /// The volumes that are attached to a node, whether a pod uses them or not.
+    pub(super) fn to_node(&self, objects: &Objects, node: &str) -> AttachedVolumes {
+        let attached = |attachment: &Arc<VolumeAttachment>| {
+            let spec = &attachment.spec;
+            let name = spec.source.persistent_volume_name.as_deref()?;
+            let volume: &PersistentVolume = objects.get("", name)?;
+            let handle = &volume.spec.csi.as_ref()?.volume_handle;
+            let attacher = Some(&spec.attacher).filter(|attacher| !attacher.is_empty())?;
+            Some((unique_name(attacher, handle), attacher.clone()))
+        };
+        self.by_node.get(node).into_iter().flatten().filter_map(attached).collect()
+    }
 }
 
 fn add_inline(volume: &Volume, migrates: bool, volumes: &mut AttachedVolumes) -> Result<(), String> {

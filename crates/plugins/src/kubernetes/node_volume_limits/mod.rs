@@ -13,7 +13,7 @@ use supercargo_model::kinds::{
 use supercargo_model::{NodeRef, Objects, Pod};
 
 use super::storage::is_attachable;
-use attachable::{AttachedVolumes, PodAge, add_volumes_of, attachments};
+use attachable::{AttachedVolumes, Attachments, PodAge, add_volumes_of};
 
 const REASON: &str = "node(s) exceed max volume count";
 
@@ -46,8 +46,7 @@ pub struct NodeVolumeLimits;
 struct Prepared {
     /// What the pod needs on nodes with a CSINode object, and on those without.
     needed: Arc<[Result<AttachedVolumes, Status>; 2]>,
-    /// The volumes that are attached, by node.
-    attachments: Arc<BTreeMap<Box<str>, AttachedVolumes>>,
+    attachments: Arc<Attachments>,
 }
 
 impl Plugin for NodeVolumeLimits {
@@ -105,7 +104,7 @@ impl Prepared {
         };
         Prepared {
             needed: Arc::new([needed(true), needed(false)]),
-            attachments: Arc::new(attachments(objects)),
+            attachments: Arc::new(Attachments::new(objects)),
         }
     }
 
@@ -131,12 +130,12 @@ fn check(objects: &Objects, prepared: &Prepared, node: NodeRef<'_>) -> Status {
             return status;
         }
     }
-    let lingering = prepared.attachments.get(&**node.name()).into_iter().flatten();
-    let lingering = lingering.filter(|(volume, _)| !attached.contains_key(*volume));
+    let mut lingering = prepared.attachments.to_node(objects, node.name());
+    lingering.retain(|volume, _| !attached.contains_key(volume));
     // As upstream, a volume that is attached but used by no pod counts once more for the pod that wants it.
     let wanted = needed.iter().filter(|(volume, _)| !attached.contains_key(*volume));
     let mut counts: BTreeMap<&str, (i64, bool)> = BTreeMap::new();
-    for (_, driver) in attached.iter().chain(lingering) {
+    for (_, driver) in attached.iter().chain(&lingering) {
         counts.entry(driver).or_default().0 += 1;
     }
     for (_, driver) in wanted {

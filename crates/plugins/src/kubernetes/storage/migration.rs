@@ -278,3 +278,99 @@ fn gce_region(zones: &[&str]) -> Result<String, String> {
     }
     Ok(regions.pop_first().unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use supercargo_model::SelectableNode;
+
+    use super::*;
+    use crate::kubernetes::storage::scene::object;
+
+    struct Labelled(&'static [(&'static str, &'static str)]);
+
+    impl LabelLookup for Labelled {
+        fn label(&self, key: &str) -> Option<&str> {
+            self.0.iter().find(|(name, _)| *name == key).map(|(_, value)| *value)
+        }
+    }
+
+    impl SelectableNode for Labelled {
+        fn name(&self) -> &str {
+            ""
+        }
+    }
+
+    fn volume(labels: &Value, spec: &Value) -> PersistentVolume {
+        let object =
+            object::<PersistentVolume>(json!({"metadata": {"name": "v", "labels": labels}, "spec": spec}));
+        object.get::<PersistentVolume>().expect("a volume").clone()
+    }
+
+    fn handle(labels: &Value, spec: &Value) -> Result<String, String> {
+        let volume = volume(labels, spec);
+        InTreePlugin::of_volume(&volume).expect("a disk").handle(&volume)
+    }
+
+    #[test]
+    fn ebs_volumes_are_known_by_their_own_id() {
+        for (id, expected) in [
+            ("vol-1", Some("vol-1")),
+            ("anything", Some("anything")),
+            ("aws://zone/vol-1", Some("vol-1")),
+            ("aws:///vol-1/", Some("vol-1")),
+            ("aws://vol-1", None),
+            ("aws://zone/disk-1", None),
+            ("aws://zone/a/vol-1", None),
+        ] {
+            let spec = json!({"awsElasticBlockStore": {"volumeID": id}});
+            assert_eq!(handle(&json!({}), &spec).ok().as_deref(), expected, "{id}");
+        }
+    }
+
+    #[test]
+    fn gce_disks_are_known_by_zone_or_region() {
+        let disk = json!({"gcePersistentDisk": {"pdName": "pd"}});
+        for (labels, expected) in [
+            (json!({}), Ok("projects/UNSPECIFIED/zones/UNSPECIFIED/disks/pd")),
+            (json!({ZONE: "eu-west1-b"}), Ok("projects/UNSPECIFIED/zones/eu-west1-b/disks/pd")),
+            (json!({BETA_ZONE: "", ZONE: "z"}), Ok("projects/UNSPECIFIED/zones/z/disks/pd")),
+            (json!({BETA_ZONE: "a-b-c", ZONE: "z"}), Ok("projects/UNSPECIFIED/zones/a-b-c/disks/pd")),
+            (json!({ZONE: "eu-west1-b__eu-west1-c"}), Ok("projects/UNSPECIFIED/regions/eu-west1/disks/pd")),
+            (
+                json!({ZONE: "eu-west1-b__us-east1-c"}),
+                Err("failed to get region from zones: multiple or no regions gotten from zones, got: \
+                     map[eu-west1:{} us-east1:{}]"),
+            ),
+        ] {
+            let found = handle(&labels, &disk);
+            assert_eq!(found.as_deref().map_err(String::as_str), expected, "{labels}");
+        }
+    }
+
+    #[test]
+    fn zones_are_looked_for_under_the_drivers_label() {
+        let affinity = |key: &str| {
+            json!({"required": {"nodeSelectorTerms": [{"matchExpressions": [
+                {"key": key, "operator": "In", "values": ["a"]}]}]}})
+        };
+        const OWN: &str = "topology.ebs.csi.aws.com/zone";
+        for (labels, key) in [
+            (json!({}), Some(ZONE)),
+            (json!({ZONE: "b"}), Some(BETA_ZONE)),
+            (json!({ZONE: " a __b"}), None),
+            (json!({BETA_ZONE: "a"}), None),
+        ] {
+            let mut spec = json!({"awsElasticBlockStore": {"volumeID": "vol-1"}});
+            if let Some(key) = key {
+                spec["nodeAffinity"] = affinity(key);
+            }
+            let nodes = InTreePlugin::AwsEbs.required_nodes(&volume(&labels, &spec));
+            let nodes = nodes.expect("translated").expect("restricted");
+            assert!(nodes.matches(&Labelled(&[(OWN, "a")])), "{labels}");
+            assert!(!nodes.matches(&Labelled(&[(ZONE, "a"), (BETA_ZONE, "a")])), "{labels}");
+        }
+        let anywhere = volume(&json!({}), &json!({"awsElasticBlockStore": {"volumeID": "vol-1"}}));
+        assert_eq!(InTreePlugin::AwsEbs.required_nodes(&anywhere), Ok(None));
+    }
+}
