@@ -174,7 +174,7 @@ def limits_extra(g):
     classes = [f"class-{k}" for k in range(len(DRIVERS))] + ["in-tree", "unknown"]
     for ns in NAMESPACES:
         for k in range(6):
-            kind = g.r.choice(["bound", "bound", "bound", "waiting", "gone", "shared"])
+            kind = g.r.choices(["bound", "waiting", "shared", "gone"], [12, 5, 4, 1])[0]
             sc = g.r.choice(classes)
             if kind == "waiting":
                 out.append(claim(ns, f"c{k}", storageClassName=sc if sc != "unknown" else "class-0"))
@@ -200,6 +200,8 @@ def limits_whole(g, case):
 
 
 def limits_config(g):
+    if g.chance(0.3):  # VolumeZone stops pods whose volume is gone; without it the class counts in its place
+        return plain_config(plugins={"multiPoint": {"disabled": [{"name": "VolumeZone"}]}})
     return sometimes_without(g, "NodeVolumeLimits", "VolumeBinding", "VolumeRestrictions")
 
 
@@ -209,10 +211,10 @@ SIZES = ["1Gi", "5Gi", "5000Mi", "10Gi", "100G"]
 
 def topologies(g):
     terms = []
-    for _ in range(g.r.randint(0, 2)):
+    for _ in range(g.r.choice([0, 1, 2, 2, 3])):
         expressions = []
-        for _ in range(g.r.choice([0, 1, 1, 1, 2])):
-            key = g.r.choice([ZONE, ZONE, REGION, "disk", HOST, "not a key"])
+        for _ in range(g.r.choice([0, 1, 1, 1, 1, 1, 2])):
+            key = g.r.choice([ZONE, ZONE, ZONE, ZONE, REGION, REGION, "disk", HOST, "not a key"])
             pool = {ZONE: ["a", "b", "c"], REGION: ["r1", "r2"], "disk": ["ssd", "hdd"], HOST: ["n000", "n001", "n002"], "not a key": ["x"]}[key]
             expressions.append({"key": key, "values": some(g, pool, 0 if g.chance(0.1) else 1)})
         terms.append({"matchLabelExpressions": expressions})
@@ -234,8 +236,10 @@ def node_topology(g):
 
 def capacity_pod(g, p, placed):
     if not placed:
-        for name in some(g, [f"c{k}" for k in range(5)], 1)[:3]:
+        for name in g.r.sample([f"c{k}" for k in range(5)], g.r.choice([1, 1, 1, 2, 3])):
             mount_claim(p, name)
+        if g.chance(0.25):  # a bound volume has its own say
+            mount_claim(p, "bound")
 
 
 def capacity_extra(g):
@@ -247,7 +251,7 @@ def capacity_extra(g):
         if g.chance(0.9):
             spec = {"storageCapacity": g.chance(0.85)} if g.chance(0.9) else {}
             out.append({"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": d}, "spec": spec})
-    for k in range(g.r.choice([0, 2, 4, 8])):
+    for k in range(g.r.choice([0, 4, 8, 12])):
         c = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIStorageCapacity", "metadata": {"name": f"cap-{k}", "namespace": "kube-system"},
              "storageClassName": f"class-{g.r.randint(0, 2)}"}
         topology = node_topology(g)
@@ -259,6 +263,8 @@ def capacity_extra(g):
             c["maximumVolumeSize"] = g.r.choice(SIZES)
         out.append(c)
     for ns in NAMESPACES:
+        out.append(volume(f"pv-{ns}", phase="Bound", storageClassName="class-0", nodeAffinity=on(ZONE, *some(g, ["a", "b", "c"], 1)), claimRef=reference(ns, "bound")))
+        out.append(claim(ns, "bound", volume=f"pv-{ns}" if g.chance(0.9) else "gone", storageClassName="class-0"))
         for k in range(5):
             annotations = {SELECTED_NODE: f"n{g.r.randint(0, 3):03d}"} if g.chance(0.1) else {}
             out.append(claim(ns, f"c{k}", size=g.r.choice(SIZES) if g.chance(0.9) else None, annotations=annotations, storageClassName=f"class-{g.r.randint(0, 2)}"))
@@ -323,7 +329,7 @@ LOCAL_SIZES = ["1Gi", "2Gi", "3Gi", "4Gi", "6Gi", "8Gi", "12Gi", "16Gi", "24Gi",
 def local_volumes(g):
     """Volumes of one class and size are chosen from at random upstream, so no two have the same size."""
     out = []
-    for k, size in enumerate(g.r.sample(LOCAL_SIZES, g.r.randint(0, len(LOCAL_SIZES)))):
+    for k, size in enumerate(g.r.sample(LOCAL_SIZES, g.r.randint(3, len(LOCAL_SIZES)))):
         spec = {"storageClassName": g.r.choice(["local", "local", "local", "both"]), "accessModes": some(g, MODES, 1)}
         if g.chance(0.8):
             spec["accessModes"] = sorted({*spec["accessModes"], "ReadWriteOnce"})
@@ -367,11 +373,11 @@ def waiting_claim(g, ns, name):
     if g.chance(0.15):
         spec["volumeMode"] = g.r.choice(["Block", "Filesystem"])
     if g.chance(0.2):
-        spec["selector"] = g.r.choice([{"matchLabels": {"tier": "fast"}}, {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}, {},
-                                       {"matchExpressions": [{"key": "tier", "operator": "Odd"}]}])
+        spec["selector"] = g.r.choice([{"matchLabels": {"tier": "fast"}}, {"matchLabels": {"tier": "slow"}}, {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}, {},
+                                       {"matchExpressions": [{"key": "tier", "operator": "Odd" if g.chance(0.3) else "DoesNotExist"}]}])
     if g.chance(0.08):
         spec["volumeAttributesClassName"] = g.r.choice(["gold", "silver", ""])
-    return claim(ns, name, size=g.r.choice(LOCAL_SIZES[:7]) if g.chance(0.95) else None, annotations=annotations, **spec)
+    return claim(ns, name, size=g.r.choice(LOCAL_SIZES[:6]) if g.chance(0.95) else None, annotations=annotations, **spec)
 
 
 def odd_claims(g, ns):
@@ -391,7 +397,7 @@ def odd_claims(g, ns):
 def volumes2_pod(g, p, placed):
     names = [f"w{k}" for k in range(6)]
     if g.chance(0.9):
-        for name in g.r.sample(names, g.r.choice([1, 1, 2, 3, 4])):
+        for name in g.r.sample(names, g.r.choice([1, 1, 1, 2, 2, 3, 4])):
             mount_claim(p, name)
     if g.chance(0.3):
         mount_claim(p, g.r.choice(["good", "good", "good", "other", "other", "gone"]))
@@ -569,4 +575,23 @@ TOUCHES = {
     "intree": Touch(base=("namespaces",), node=intree_node, pod=intree_pod, extra=intree_extra, whole=intree_whole, config=intree_config, nodes=(1, 2, 4, 6), share=(0.5, 1, 2), roomy=0.9),
 }
 
-FAMILIES = {name: lambda g, t=touch: cluster(g, [t]) for name, touch in TOUCHES.items()}
+def storagemix(g):
+    """Several of these on one cluster, with other things that keep pods off nodes. Of two objects with one name the first stays."""
+    shape = Touch(nodes=(1, 2, 4, 7), share=(0.5, 1, 2), pending=(1, 2, 4), roomy=0.6)
+    rest = Touch(base=tuple(some(g, ["taints", "affinity", "spread", "nodeaffinity", "ports", "priority", "pdb"], 0)))
+    case = cluster(g, [rest] + g.r.sample([t for t in TOUCHES.values()], g.r.choice([2, 2, 3])), shape)
+    seen = {}
+    for o in case["objects"]:
+        seen.setdefault((o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]), o)
+    case["objects"] = list(seen.values())
+    for p in all_pods(case):  # two touches may name their volumes alike
+        for k, v in enumerate(p["spec"].get("volumes", [])):
+            if "ephemeral" not in v:
+                v["name"] = f"v{k}"
+    return case
+
+
+FAMILIES = {
+    "storagemix": storagemix,
+    **{name: lambda g, t=touch: cluster(g, [t]) for name, touch in TOUCHES.items()},
+}
