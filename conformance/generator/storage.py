@@ -3,91 +3,11 @@
 Every family is a Touch. Objects are named so that pods of several namespaces share names, since some of upstream's rules look at
 names alone. What upstream leaves to chance is kept out; see `local_volumes` and `prebound`.
 """
-from touches import HOST, REGION, ZONE, Touch, cluster, plain_config, some
-
-BETA_ZONE, BETA_REGION = "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"
-BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
-SELECTED_NODE = "volume.kubernetes.io/selected-node"
-BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
-MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
-NAMESPACES = ["default", "team-a", "team-b"]
-MODES = ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"]
-
-
-# -- objects ----------------------------------------------------------------
-def storage_class(name, provisioner, mode="WaitForFirstConsumer", topologies=None):
-    out = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name}, "provisioner": provisioner}
-    if mode:
-        out["volumeBindingMode"] = mode
-    if topologies is not None:
-        out["allowedTopologies"] = topologies
-    return out
-
-
-def claim(namespace, name, size="5Gi", volume=None, bound=True, annotations=None, phase=None, **spec):
-    """A claim; with a volume it is bound, unless only half so."""
-    annotations = dict(annotations or {})
-    if volume is not None:
-        spec["volumeName"] = volume
-        if bound:
-            annotations[BIND_COMPLETED] = "yes"
-    spec.setdefault("accessModes", ["ReadWriteOnce"])
-    if size:
-        spec["resources"] = {"requests": {"storage": size}}
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim",
-            "metadata": {"name": name, "namespace": namespace, "uid": f"pvc-{namespace}-{name}", "annotations": annotations},
-            "spec": spec, "status": {"phase": phase or ("Bound" if volume is not None and bound else "Pending")}}
-
-
-def volume(name, size="10Gi", phase="Available", labels=None, annotations=None, **spec):
-    spec.setdefault("accessModes", ["ReadWriteOnce"])
-    if not any(k in spec for k in ("csi", "gcePersistentDisk", "awsElasticBlockStore", "azureDisk", "cinder", "portworxVolume", "vsphereVolume", "azureFile")):
-        spec["hostPath"] = {"path": "/d"}
-    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name, "uid": f"pv-{name}", "labels": labels or {}, "annotations": annotations or {}},
-            "spec": {"capacity": {"storage": size}, **spec}, "status": {"phase": phase}}
-
-
-def csi(driver, handle):
-    return {"csi": {"driver": driver, "volumeHandle": handle}}
-
-
-def reference(namespace, name, uid=True):
-    out = {"namespace": namespace, "name": name}
-    if uid:
-        out["uid"] = f"pvc-{namespace}-{name}"
-    return out
-
-
-def on(key, *values, operator="In"):
-    e = {"key": key, "operator": operator}
-    if values:
-        e["values"] = list(values)
-    return {"required": {"nodeSelectorTerms": [{"matchExpressions": [e]}]}}
-
-
-def mount(p, name, **source):
-    p["spec"].setdefault("volumes", []).append({"name": name, **source})
-
-
-def mount_claim(p, name):
-    mount(p, f"v{len(p['spec'].get('volumes', []))}", persistentVolumeClaim={"claimName": name})
-
-
-def node_names(case):
-    return [o["metadata"]["name"] for o in case["objects"] if o["kind"] == "Node"]
-
-
-def all_pods(case):
-    return [o for o in case["objects"] if o["kind"] == "Pod"] + case["pods"]
-
-
-def sometimes_without(g, *plugins):
-    """A configuration without some PreFilters, or none."""
-    if g.chance(0.12):
-        return plain_config(plugins={"preFilter": {"disabled": [{"name": g.r.choice(plugins)}]}})
-    if g.chance(0.08):
-        return plain_config(plugins={"multiPoint": {"disabled": [{"name": g.r.choice(plugins)}]}})
-    return None
+from disks import (intree_config, intree_extra, intree_node, intree_pod, intree_whole, zones_config, zones_extra, zones_node,
+                   zones_pod)
+from touches import HOST, ZONE, Touch, cluster, plain_config, some
+from volumes import (BETA_CLASS, DRIVERS, IN_TREE, MODES, NAMESPACES, SELECTED_NODE, all_pods, claim, csi, csi_nodes, mount, mount_claim,
+                     node_names, on, reference, sometimes_without, storage_class, topologies, volume)
 
 
 # -- rwop: one pod a claim, shared names in several namespaces ----------------
@@ -134,28 +54,6 @@ def rwop_whole(g, case):
 
 
 # -- csilimits: how many volumes a node takes ---------------------------------
-DRIVERS = ["one.csi.example.com", "two.csi.example.com", "example.com/three"]
-IN_TREE = {"kubernetes.io/aws-ebs": "ebs.csi.aws.com", "kubernetes.io/gce-pd": "pd.csi.storage.gke.io", "kubernetes.io/azure-disk": "disk.csi.azure.com",
-           "kubernetes.io/cinder": "cinder.csi.openstack.org", "kubernetes.io/portworx-volume": "pxd.portworx.com",
-           "kubernetes.io/azure-file": "file.csi.azure.com", "kubernetes.io/vsphere-volume": "csi.vsphere.vmware.com"}
-
-
-def csi_nodes(g, case, drivers, limits=(0, 1, 2, 3, 5), annotations=None):
-    for name in node_names(case):
-        if g.chance(0.15):
-            continue
-        listed = []
-        for driver in some(g, drivers, 1):
-            d = {"name": driver, "nodeID": name, "topologyKeys": []}
-            if g.chance(0.85):
-                d["allocatable"] = {"count": g.r.choice(limits)} if g.chance(0.9) else {}
-            listed.append(d)
-        meta = {"name": name}
-        if annotations:
-            meta["annotations"] = annotations(g)
-        case["objects"].append({"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": meta, "spec": {"drivers": listed}})
-
-
 def limits_pod(g, p, placed):
     for name in some(g, [f"c{k}" for k in range(6)], 0)[:4]:
         mount_claim(p, name)
@@ -207,18 +105,6 @@ def limits_config(g):
 
 # -- capacity: room for volumes that are to be made ---------------------------
 SIZES = ["1Gi", "5Gi", "5000Mi", "10Gi", "100G"]
-
-
-def topologies(g):
-    terms = []
-    for _ in range(g.r.choice([0, 1, 2, 2, 3])):
-        expressions = []
-        for _ in range(g.r.choice([0, 1, 1, 1, 1, 1, 2])):
-            key = g.r.choice([ZONE, ZONE, ZONE, ZONE, REGION, REGION, "disk", HOST, "not a key"])
-            pool = {ZONE: ["a", "b", "c"], REGION: ["r1", "r2"], "disk": ["ssd", "hdd"], HOST: ["n000", "n001", "n002"], "not a key": ["x"]}[key]
-            expressions.append({"key": key, "values": some(g, pool, 0 if g.chance(0.1) else 1)})
-        terms.append({"matchLabelExpressions": expressions})
-    return terms
 
 
 def node_topology(g):
@@ -286,13 +172,11 @@ def ephemeral_whole(g, case):
     objects = case["objects"]
     objects += [storage_class("wffc", DRIVERS[0], topologies=topologies(g) if g.chance(0.2) else None), storage_class("now", DRIVERS[0], "Immediate")]
     objects += [claim(ns, "data", storageClassName="wffc") for ns in NAMESPACES]
-    for i, p in enumerate(all_pods(case)):
+    for k, p in enumerate(case["pods"]):
+        if g.chance(0.3):
+            p["metadata"]["uid"] = f"pending-{k}"  # what a pod without one gets
+    for p in all_pods(case):
         meta = p["metadata"]
-        if not p["spec"].get("nodeName") and g.chance(0.3):
-            meta.pop("uid")  # the oracle gives it one, after its place
-            meta_uid = f"pending-{case['pods'].index(p)}"
-        else:
-            meta_uid = meta["uid"]
         for v in p["spec"].get("volumes", []):
             if "ephemeral" not in v:
                 continue
@@ -305,7 +189,7 @@ def ephemeral_whole(g, case):
                 pv = f"pv-{ns}-{name}"
                 c = claim(ns, name, size="1Gi", volume=pv, storageClassName="wffc")
                 objects.append(volume(pv, phase="Bound", storageClassName="wffc", claimRef=reference(ns, name), **csi(DRIVERS[0], pv)))
-            owner = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta_uid, "controller": True}
+            owner = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"], "controller": True}
             if kind == "stranger":
                 owner["uid"] = "somebody-else"
             if kind == "helper":
@@ -421,148 +305,6 @@ def volumes2_extra(g):
 
 def volumes2_config(g):
     return sometimes_without(g, "VolumeBinding", "VolumeZone", "VolumeRestrictions")
-
-
-# -- zones: the labels of volumes against those of nodes -----------------------
-def zones_node(g, n):
-    labels = n["metadata"]["labels"]
-    for key, pool in ((ZONE, "abc"), (REGION, ["r1", "r2"]), (BETA_ZONE, "abc"), (BETA_REGION, ["r1", "r2"])):
-        labels.pop(key, None)
-        if g.chance(0.7 if key in (ZONE, REGION) else 0.25):
-            labels[key] = g.r.choice(pool)
-
-
-def zone_value(g, pool):
-    return g.r.choice(["__".join(some(g, pool, 1)), g.r.choice(pool), "a__", "", f" {g.r.choice(pool)} ", "a__ b"] if g.chance(0.25) else ["__".join(some(g, pool, 1)), g.r.choice(pool)])
-
-
-def zones_pod(g, p, placed):
-    if not placed:
-        for name in g.r.sample([f"z{k}" for k in range(5)], g.r.choice([0, 1, 1, 2, 3])):
-            mount_claim(p, name)
-        if g.chance(0.12):
-            mount_claim(p, g.r.choice(["missing", "", "gone", "waiting", "waiting", "classless", "immediate", "stranger", "modeless"]))
-
-
-def zones_extra(g):
-    out = [storage_class("wffc", DRIVERS[0]), storage_class("now", DRIVERS[0], "Immediate"), storage_class("modeless", DRIVERS[0], None)]
-    for ns in NAMESPACES:
-        for k in range(5):
-            labels = {}
-            for key, pool in ((ZONE, ["a", "b", "c"]), (REGION, ["r1", "r2"]), (BETA_ZONE, ["a", "b", "c"]), (BETA_REGION, ["r1", "r2"])):
-                if g.chance(0.3):
-                    labels[key] = zone_value(g, pool)
-            out.append(volume(f"pv-{ns}-{k}", phase="Bound", labels=labels, storageClassName="wffc", claimRef=reference(ns, f"z{k}")))
-            out.append(claim(ns, f"z{k}", volume=f"pv-{ns}-{k}", storageClassName="wffc", bound=g.chance(0.97)))
-        out += [claim(ns, "gone", volume="pv-gone"), claim(ns, "waiting", storageClassName="wffc"), claim(ns, "classless"), claim(ns, "immediate", storageClassName="now"),
-                claim(ns, "stranger", storageClassName="unknown"), claim(ns, "modeless", storageClassName="modeless")]
-    return out
-
-
-def zones_config(g):
-    # Without VolumeBinding the words of VolumeZone itself are heard.
-    if g.chance(0.3):
-        return plain_config(plugins={"multiPoint": {"disabled": [{"name": "VolumeBinding"}, *([{"name": "VolumeRestrictions"}] if g.chance(0.5) else [])]}})
-    return sometimes_without(g, "VolumeZone")
-
-
-# -- intree: disks that are written in pods, and their CSI drivers -------------
-def disk(g):
-    kind = g.r.choice(["gce", "gce", "ebs", "ebs", "rbd", "iscsi", "azure", "cinder", "portworx", "azureFile", "vsphere"])
-    read_only = {"readOnly": True} if g.chance(0.5) else {}
-    k = g.r.randint(1, 3)
-    if kind == "gce":
-        return {"gcePersistentDisk": {"pdName": f"pd-{k}", **read_only}}
-    if kind == "ebs":
-        return {"awsElasticBlockStore": {"volumeID": g.r.choice([f"vol-{k}", f"aws://z/vol-{k}", f"aws:///vol-{k}", "aws://z/disk" if g.chance(0.1) else f"vol-{k}"]), **read_only}}
-    if kind == "rbd":
-        return {"rbd": {"monitors": some(g, ["m1", "m2", "m3"], 1), "pool": g.r.choice(["p", "q"]), "image": f"i{g.r.randint(1, 2)}", **read_only}}
-    if kind == "iscsi":
-        return {"iscsi": {"targetPortal": "t", "iqn": f"iqn-{k}", "lun": g.r.randint(0, 1), **read_only}}
-    if kind == "azure":
-        azure = {"diskName": "d", "diskURI": f"/subscriptions/s/disks/d{k}", **read_only}
-        if g.chance(0.3):
-            azure["kind"] = g.r.choice(["Managed", "managed", "Shared" if g.chance(0.2) else "Managed"])
-        return {"azureDisk": azure}
-    if kind == "cinder":
-        return {"cinder": {"volumeID": f"cinder-{k}", **read_only}}
-    if kind == "portworx":
-        return {"portworxVolume": {"volumeID": f"px-{k}", **read_only}}
-    return {"azureFile": {"secretName": "s", "shareName": "x"}} if kind == "azureFile" else {"vsphereVolume": {"volumePath": "[d] x"}}
-
-
-def intree_pod(g, p, placed):
-    for k in range(g.r.choice([0, 1, 1, 2])):
-        mount(p, f"d{k}", **disk(g))
-    if g.chance(0.6):
-        for name in g.r.sample([f"i{k}" for k in range(6)], g.r.choice([1, 1, 2])):
-            mount_claim(p, name)
-    p["spec"]["priority"] = g.r.choice([0, 10]) if placed else g.r.choice([0, 100])
-
-
-def intree_node(g, n):
-    labels = n["metadata"]["labels"]
-    zone = labels.get(ZONE)
-    if zone:
-        full = f"eu-west1-{zone}"
-        labels[ZONE] = full
-        for key in ("topology.ebs.csi.aws.com/zone", "topology.gke.io/zone", "topology.cinder.csi.openstack.org/zone"):
-            if g.chance(0.7):
-                labels[key] = full
-        if g.chance(0.2):
-            labels[BETA_ZONE] = full
-    if g.chance(0.2):
-        labels[BETA_REGION] = "r1"
-
-
-def intree_volume(g, name, claim_ref):
-    zones = ["eu-west1-a", "eu-west1-b", "eu-west1-c"] + (["us-east1-a", "odd"] if g.chance(0.1) else [])
-    labels = {}
-    for key in (ZONE, BETA_ZONE):
-        if g.chance(0.35):
-            labels[key] = "__".join(some(g, zones, 1)) if g.chance(0.6) else g.r.choice(zones + [""])
-    spec = {}
-    if g.chance(0.5):
-        expressions = [{"key": g.r.choice([ZONE, ZONE, BETA_ZONE, "disk", BETA_REGION, REGION]), "operator": "In", "values": some(g, zones, 1)} for _ in range(g.r.choice([1, 1, 2]))]
-        for e in expressions:
-            if e["key"] in (REGION, BETA_REGION):
-                e["values"] = ["r1"]
-            if e["key"] == "disk":
-                e["values"] = ["ssd"]
-            if g.chance(0.05):
-                e.update({"operator": "Exists"})
-                e.pop("values")
-        terms = [{"matchExpressions": expressions}] + ([{}] if g.chance(0.1) else [])
-        spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": terms}} if g.chance(0.95) else {"required": {"nodeSelectorTerms": []}}
-    source = disk(g)
-    while "rbd" in source or "iscsi" in source:
-        source = disk(g)
-    if "azureFile" in source:
-        source = {"azureFile": {"secretName": "s", "shareName": "x", "secretNamespace": "default"}}
-    return volume(name, phase="Bound", labels=labels, storageClassName="wffc", claimRef=claim_ref, **source, **spec)
-
-
-def intree_extra(g):
-    out = [storage_class("wffc", g.r.choice(list(IN_TREE)))]
-    for ns in NAMESPACES:
-        for k in range(6):
-            if g.chance(0.15):
-                out.append(claim(ns, f"i{k}", storageClassName="wffc"))
-                continue
-            out.append(intree_volume(g, f"pv-{ns}-{k}", reference(ns, f"i{k}")))
-            out.append(claim(ns, f"i{k}", volume=f"pv-{ns}-{k}", storageClassName="wffc"))
-    return out
-
-
-def intree_whole(g, case):
-    csi_nodes(g, case, list(IN_TREE.values()), limits=(0, 1, 2, 3, 5), annotations=lambda g: {MIGRATED: ",".join(some(g, list(IN_TREE), 0))} if g.chance(0.8) else {"other": "x"})
-
-
-def intree_config(g):
-    # Zone labels of volumes also speak to VolumeZone, which then hides what the others say.
-    if g.chance(0.4):
-        return plain_config(plugins={"multiPoint": {"disabled": [{"name": "VolumeZone"}]}})
-    return sometimes_without(g, "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding")
 
 
 TOUCHES = {
