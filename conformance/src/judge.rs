@@ -88,7 +88,7 @@ impl<'p> Court<'p> {
                     court.enter(&pod)?;
                 }
                 Decoded::Object(object) => court.cluster.put_object(object),
-                Decoded::Unread => {}
+                Decoded::Unread { .. } => {}
             }
         }
         for (index, pod) in case.pods.iter().enumerate() {

@@ -92,6 +92,8 @@ codes! {
     REMOVED_PLUGIN "C037" "plugin was removed": "`NodeVolumeLimits` took over from the plugins for single cloud \
         providers.";
     PLACEMENT_GENERATE_COUNT "C038" "more than one placementGenerate plugin": "At most one is allowed.";
+    ZERO_WEIGHT "C039" "weight 0": "kube-scheduler takes a written 0 as 1, so the plugin would count all the same. \
+        Disable the plugin at `score` to leave it out, or leave the weight out to give it 1.";
 
     // Values.
     PARALLELISM "C040" "parallelism not positive": "At least one worker is needed.";

@@ -127,6 +127,13 @@ fn warn_of_enabled(
             };
             problems.add(&codes::WEIGHT_IGNORED, format!("{path}.weight"), message);
         }
+        if entry.weight == Some(0) && scores {
+            let hint = "disable it at score to leave it out, or leave the weight out to give it 1".to_owned();
+            let message = format!("Invalid value: 0: {name} would count with weight 1, not 0");
+            problems
+                .push(Problem::new(&codes::ZERO_WEIGHT, format!("{path}.weight"), message).with_hint(hint));
+            continue;
+        }
         let default = default_weight(name).filter(|weight| *weight > 1);
         let effective = plan.weights.get(name).copied();
         if let Some(default) = default

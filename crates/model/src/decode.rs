@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::node::NodeWords;
-use crate::object::{Object, ReadableKind};
+use crate::object::{KindId, Object, ReadableKind};
 use crate::pod::PodWords;
 use crate::raw::RawObject;
 use crate::wire::{ByGoRules, from_json};
@@ -28,7 +28,19 @@ pub enum Decoded {
     /// An object of a kind that somebody reads.
     Object(Object),
     /// An object of a kind that Kubernetes has but nobody reads.
-    Unread,
+    Unread {
+        /// The same kind in another version, which somebody reads.
+        other_version: Option<OtherVersion>,
+    },
+}
+
+/// An object in a version that nobody reads, of a kind that somebody does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherVersion {
+    /// What the object is.
+    pub found: String,
+    /// What is read.
+    pub read: KindId,
 }
 
 /// Why an object cannot be read.
@@ -94,29 +106,50 @@ impl Decoder {
 
     /// Reads one object.
     pub fn decode(&self, json: &str) -> Result<Decoded, DecodeError> {
+        // Most texts begin with what they are, which saves reading them twice. If anything is odd, start over: the
+        // careful way finds better words for it.
+        if let Some((api_version, kind)) = leading_header(json)
+            && let Ok(decoded) = self.decode_as(json, api_version, kind)
+            && !matches!(decoded, Decoded::Unread { .. })
+        {
+            return Ok(decoded);
+        }
         let header: Header =
             from_json(json).map_err(|error| DecodeError::Malformed { reason: error.to_string() })?;
-        match (header.api_version.as_str(), header.kind.as_str()) {
+        self.decode_as(json, &header.api_version, &header.kind)
+    }
+
+    fn decode_as(&self, json: &str, api_version: &str, kind: &str) -> Result<Decoded, DecodeError> {
+        match (api_version, kind) {
             ("v1", "Pod") => {
                 Ok(Decoded::Pod(Box::new(PodWords { raw: self.raw(json), ..read(json, "Pod")? })))
             }
             ("v1", "Node") => {
                 Ok(Decoded::Node(Box::new(NodeWords { raw: self.raw(json), ..read(json, "Node")? })))
             }
-            (api_version, kind) => {
+            _ => {
                 let readable = (self.kinds.iter())
                     .find(|readable| readable.id.kind == kind && readable.id.api_version() == api_version);
                 match readable {
                     Some(readable) => readable.read(json).map(Decoded::Object),
-                    None if is_built_in(api_version, kind) => Ok(Decoded::Unread),
+                    None if is_built_in(api_version, kind) => {
+                        Ok(Decoded::Unread { other_version: self.other_version(api_version, kind) })
+                    }
                     None => Err(DecodeError::UnknownKind {
                         object: describe(json, "object"),
-                        kind: header.kind,
-                        api_version: header.api_version,
+                        kind: kind.to_owned(),
+                        api_version: api_version.to_owned(),
                     }),
                 }
             }
         }
+    }
+
+    fn other_version(&self, api_version: &str, kind: &str) -> Option<OtherVersion> {
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let readable =
+            self.kinds.iter().find(|readable| readable.id.kind == kind && readable.id.group == group)?;
+        Some(OtherVersion { found: format!("{kind} ({api_version})"), read: readable.id })
     }
 
     fn raw(&self, json: &str) -> Option<Arc<RawObject>> {
@@ -124,16 +157,32 @@ impl Decoder {
     }
 }
 
+/// The `apiVersion` and the `kind` of a text that begins with them, in this order.
+fn leading_header(json: &str) -> Option<(&str, &str)> {
+    fn entry<'a>(text: &'a str, name: &str) -> Option<(&'a str, &'a str)> {
+        let text = text.trim_start().strip_prefix('"')?.strip_prefix(name)?.strip_prefix('"')?;
+        let text = text.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
+        let (value, rest) = text.split_once('"')?;
+        (!value.contains('\\')).then_some((value, rest))
+    }
+    let (api_version, rest) = entry(json.trim_start().strip_prefix('{')?, "apiVersion")?;
+    let (kind, _) = entry(rest.trim_start().strip_prefix(',')?, "kind")?;
+    Some((api_version, kind))
+}
+
 /// Reads an object of a kind that is known.
 pub(crate) fn read<T: DeserializeOwned>(json: &str, kind: &str) -> Result<T, DecodeError> {
     from_json(json).or_else(|_| {
         // Only now, when something is wrong, is it worth the time to find out where.
         let mut deserializer = serde_json::Deserializer::from_str(json);
-        serde_path_to_error::deserialize(ByGoRules(&mut deserializer)).map_err(|error| DecodeError::Field {
+        let value = serde_path_to_error::deserialize(ByGoRules(&mut deserializer));
+        let value = value.map_err(|error| DecodeError::Field {
             object: describe(json, kind),
             path: error.path().to_string(),
             reason: error.inner().to_string(),
-        })
+        })?;
+        deserializer.end().map_err(|error| DecodeError::Malformed { reason: error.to_string() })?;
+        Ok(value)
     })
 }
 

@@ -21,7 +21,7 @@ mod time;
 pub mod wire;
 
 pub use cluster::{Cluster, ClusterError, NodeRef, Row, Snapshot};
-pub use decode::{DecodeError, Decoded, Decoder};
+pub use decode::{DecodeError, Decoded, Decoder, OtherVersion};
 pub use intern::{Interned, Interner};
 pub use labels::{LabelLookup, LabelSelector, Labels};
 pub use node::{Node, NodeWords};

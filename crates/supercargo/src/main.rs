@@ -1,7 +1,10 @@
 //! `supercargo`: one subcommand a file.
 
+mod capacity;
+mod cluster_files;
 mod config_check;
 mod config_default;
+mod explain;
 mod input;
 mod outcome;
 mod verdicts;
@@ -13,8 +16,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::capacity::CapacityArguments;
 use crate::config_check::CheckOptions;
 use crate::config_default::DefaultOptions;
+use crate::explain::ExplainOptions;
 use crate::outcome::Outcome;
 
 /// A Kubernetes scheduler, and what people who shape scheduling need around it.
@@ -30,6 +35,10 @@ enum Command {
     /// Check configurations, or see what they come to
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Say where each pending pod would go and why there, or why nowhere and what would help
+    Explain(ExplainOptions),
+    /// Say how many more of a pod fit, where, and what stops the next one
+    Capacity(CapacityArguments),
     /// Judge conformance cases: one case a line in, one verdict a line out
     Verdicts,
 }
@@ -51,6 +60,8 @@ fn run(line: CommandLine) -> Outcome {
     let result = match line.command {
         Command::Config(ConfigCommand::Check(options)) => Ok(config_check::run(&options, &registry)),
         Command::Config(ConfigCommand::Default(options)) => config_default::run(&options, &registry),
+        Command::Explain(options) => explain::run(&options, &registry),
+        Command::Capacity(options) => capacity::run(&options, &registry),
         Command::Verdicts => verdicts::run(&registry),
     };
     result.unwrap_or_else(|error| Outcome::failure(&error))

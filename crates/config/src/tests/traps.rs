@@ -78,7 +78,7 @@ fn default_weights_are_lost() {
         &["W003 profiles[0].plugins.score.enabled[0]: TaintToleration gets weight 1, not its default of 3"],
     );
     check(
-        &plugins("{multiPoint: {enabled: [{name: NodeAffinity, weight: 0}]}}"),
+        &plugins("{multiPoint: {enabled: [{name: NodeAffinity}]}}"),
         &["W003 profiles[0].plugins.multiPoint.enabled[0]: NodeAffinity gets weight 1, not its default of 2"],
     );
     check_hint(&plugins("{score: {enabled: [{name: NodeAffinity}]}}"), "write `weight: 2` to keep it");
@@ -133,6 +133,19 @@ fn nothing_to_disable() {
         ],
     );
     check_hint(&plugins("{score: {disabled: [{name: ImageLocalty}]}}"), "did you mean \"ImageLocality\"?");
+}
+
+#[test]
+fn a_written_weight_of_zero() {
+    for point in ["multiPoint", "score"] {
+        check(
+            &plugins(&format!("{{{point}: {{enabled: [{{name: NodeAffinity, weight: 0}}]}}}}")),
+            &[&format!(
+                "C039 profiles[0].plugins.{point}.enabled[0].weight: Invalid value: 0: NodeAffinity would count with \
+                 weight 1, not 0"
+            )],
+        );
+    }
 }
 
 #[test]

@@ -36,7 +36,21 @@ impl PodWords {
         matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
     }
 
-    /// `metadata`, for whoever has to fill in what the API server would.
+    /// Fills in what the API server would, where a manifest written by hand leaves it out: the namespace, the scheduler,
+    /// and something to know the pod by.
+    pub fn complete(&mut self) {
+        if self.metadata.namespace.is_empty() {
+            self.metadata.namespace = "default".to_owned();
+        }
+        if self.spec.scheduler_name.is_empty() {
+            self.spec.scheduler_name = "default-scheduler".into();
+        }
+        if self.metadata.uid.is_empty() {
+            self.metadata.uid = format!("{}/{}", self.metadata.namespace, self.metadata.name);
+        }
+    }
+
+    /// `metadata`, for whoever has to fill in more.
     pub fn metadata_mut(&mut self) -> &mut MetadataWords {
         &mut self.metadata
     }

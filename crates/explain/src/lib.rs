@@ -1,0 +1,19 @@
+//! Says where a pod would go and why there, or why nowhere and what would help.
+//!
+//! An explanation is a value ([`Explanation`]); a table, JSON or a web page are views of it. What it says would help has been
+//! tried: each [`Hint`] comes from an evaluation in which the pod did fit.
+
+mod capacity;
+mod explanation;
+mod hints;
+mod obstacles;
+mod placement;
+mod render;
+mod what_if;
+
+pub use capacity::{Capacity, CapacityLimit, CapacityOptions, NodeCapacity, capacity};
+pub use explanation::{Explainer, Explanation, Verdict};
+pub use hints::{Hint, Remedy};
+pub use obstacles::{Obstacle, Obstacles, Preemption};
+pub use placement::{Candidate, Placement, RunnerUp};
+pub use render::{Detail, render, render_capacity};

@@ -1,0 +1,201 @@
+//! Explanations for people: tables that fit a terminal, however large the cluster.
+
+use std::fmt::Write;
+
+use crate::capacity::{Capacity, CapacityLimit};
+use crate::explanation::{Explanation, Verdict};
+use crate::obstacles::{Obstacle, Obstacles};
+use crate::placement::Placement;
+
+/// How much is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// What matters most.
+    Table,
+    /// More nodes, and the message of the event.
+    Wide,
+}
+
+impl Detail {
+    fn nodes(self) -> usize {
+        if self == Detail::Wide { 20 } else { 3 }
+    }
+
+    fn candidates(self) -> usize {
+        if self == Detail::Wide { 20 } else { 5 }
+    }
+}
+
+/// An explanation as text.
+pub fn render(explanation: &Explanation, detail: Detail) -> String {
+    let mut text = String::new();
+    let alike = match explanation.alike.len() {
+        0 => String::new(),
+        1 => format!(", as {} would", explanation.alike[0]),
+        more => format!(", as {more} others would"),
+    };
+    let pod = &explanation.pod;
+    match &explanation.verdict {
+        Verdict::Held { plugin, reason } => {
+            text.push_str(&format!("{pod} is not tried{alike}: {reason} ({plugin})\n"));
+        }
+        Verdict::Failed { error } => text.push_str(&format!("{pod} cannot be decided{alike}: {error}\n")),
+        Verdict::Placed(placement) => {
+            text.push_str(&format!("{pod} would go to {}{alike}\n", placement.node));
+            render_placement(&mut text, placement, detail);
+        }
+        Verdict::Pending(obstacles) => {
+            text.push_str(&format!(
+                "{pod} would stay pending{alike}: none of {} fits\n",
+                nodes(obstacles.nodes)
+            ));
+            render_obstacles(&mut text, obstacles, detail);
+        }
+    }
+    text
+}
+
+fn render_placement(text: &mut String, placement: &Placement, detail: Detail) {
+    let feasible = format!("{} of {} feasible", placement.feasible, nodes(placement.nodes));
+    let tied = match placement.tied {
+        0 | 1 => String::new(),
+        tied => format!(", {tied} of them equally good"),
+    };
+    text.push_str(&format!("  {feasible}{tied}\n"));
+    let Some(first) = placement.candidates.first() else { return };
+    let mut rows = vec![vec!["NODE".to_owned(), "TOTAL".to_owned()]];
+    rows[0].extend(first.scores.iter().map(|(plugin, _)| plugin.clone()));
+    for candidate in placement.candidates.iter().take(detail.candidates()) {
+        let mut row = vec![candidate.node.clone(), candidate.total.to_string()];
+        row.extend(candidate.scores.iter().map(|(_, score)| score.to_string()));
+        rows.push(row);
+    }
+    if !first.scores.is_empty() {
+        push_table(text, &rows, &[Align::Left, Align::Right]);
+    }
+    if let Some(runner_up) = &placement.runner_up {
+        let differences: Vec<String> = runner_up
+            .differences
+            .iter()
+            .map(|(plugin, difference)| format!("{plugin} {difference:+}"))
+            .collect();
+        let (node, behind) = (&runner_up.node, runner_up.behind);
+        text.push_str(&format!("  runner-up {node} is {behind} behind: {}\n", differences.join(", ")));
+    }
+}
+
+fn render_obstacles(text: &mut String, obstacles: &Obstacles, detail: Detail) {
+    push_obstacles(text, &obstacles.obstacles, detail);
+    if let Some(preemption) = &obstacles.preemption {
+        let victims: Vec<String> =
+            preemption.victims.iter().map(|(pod, priority)| format!("{pod} (priority {priority})")).collect();
+        let list = shorten(&victims, detail.nodes());
+        text.push_str(&format!("  the scheduler will make room on {} by evicting {list}\n", preemption.node));
+    }
+    if !obstacles.hints.is_empty() {
+        text.push_str("  what would help:\n");
+        for hint in &obstacles.hints {
+            text.push_str(&format!("    - {}", hint.text));
+            if hint.opens > 1 {
+                text.push_str(&format!(" ({})", shorten_of(&hint.examples, detail.nodes(), hint.opens)));
+            }
+            text.push('\n');
+        }
+    } else if obstacles.preemption.is_none() {
+        text.push_str("  nothing that was tried would help by itself\n");
+    }
+    if detail == Detail::Wide {
+        text.push_str(&format!("  event: {}\n", obstacles.message));
+    }
+}
+
+fn push_obstacles(text: &mut String, obstacles: &[Obstacle], detail: Detail) {
+    let mut rows = vec![["NODES", "PLUGIN", "REASON", "FOR EXAMPLE"].map(str::to_owned).to_vec()];
+    for obstacle in obstacles {
+        rows.push(vec![
+            obstacle.nodes.to_string(),
+            obstacle.plugin.clone(),
+            obstacle.reason.clone(),
+            shorten_of(&obstacle.examples, detail.nodes(), obstacle.nodes),
+        ]);
+    }
+    push_table(text, &rows, &[Align::Right, Align::Left]);
+}
+
+/// What [`crate::capacity()`] found, as text.
+pub fn render_capacity(capacity: &Capacity, detail: Detail) -> String {
+    let mut text = String::new();
+    let more = if matches!(capacity.limit, CapacityLimit::Enough) { "at least " } else { "" };
+    let on = nodes(capacity.nodes.len());
+    text.push_str(&format!("{more}{} more like {} fit, on {on}\n", capacity.fits, capacity.pod));
+    if !capacity.nodes.is_empty() {
+        let mut counts: Vec<(usize, Vec<String>)> = Vec::new();
+        for node in &capacity.nodes {
+            match counts.last_mut() {
+                Some((fits, names)) if *fits == node.fits => names.push(node.node.clone()),
+                _ => counts.push((node.fits, vec![node.node.clone()])),
+            }
+        }
+        let mut rows = vec![["EACH", "NODES", "FOR EXAMPLE"].map(str::to_owned).to_vec()];
+        for (fits, names) in &counts {
+            rows.push(vec![fits.to_string(), names.len().to_string(), shorten(names, detail.nodes())]);
+        }
+        push_table(&mut text, &rows, &[Align::Right, Align::Right, Align::Left]);
+    }
+    match &capacity.limit {
+        CapacityLimit::Enough => {}
+        CapacityLimit::Failed { error } => {
+            text.push_str(&format!("  the next one cannot be decided: {error}\n"));
+        }
+        CapacityLimit::Full { message, obstacles } => {
+            text.push_str("  what stops the next one:\n");
+            push_obstacles(&mut text, obstacles, detail);
+            if detail == Detail::Wide {
+                text.push_str(&format!("  event: {message}\n"));
+            }
+        }
+    }
+    text
+}
+
+#[derive(Clone, Copy)]
+enum Align {
+    Left,
+    Right,
+}
+
+/// Columns as wide as their widest entry; the last alignment holds for all further columns.
+fn push_table(text: &mut String, rows: &[Vec<String>], align: &[Align]) {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    for row in rows {
+        let mut line = String::from("  ");
+        for (column, cell) in row.iter().enumerate() {
+            let width = widths[column];
+            let written = match align.get(column).or(align.last()) {
+                Some(Align::Right) => write!(line, "{cell:>width$}  "),
+                _ => write!(line, "{cell:<width$}  "),
+            };
+            written.expect("writing to a string does not fail");
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+}
+
+fn shorten(names: &[String], most: usize) -> String {
+    shorten_of(names, most, names.len())
+}
+
+/// The first few names, and that there are more.
+fn shorten_of(names: &[String], most: usize, total: usize) -> String {
+    let shown = &names[..names.len().min(most)];
+    let more = if total > shown.len() && !shown.is_empty() { ", …" } else { "" };
+    format!("{}{more}", shown.join(", "))
+}
+
+fn nodes(count: usize) -> String {
+    if count == 1 { "1 node".to_owned() } else { format!("{count} nodes") }
+}

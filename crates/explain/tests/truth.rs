@@ -1,0 +1,244 @@
+//! What is said is true: every hint is carried out on the objects themselves, and the pod fits; every count is that of
+//! placing the pods one by one. The clusters are those of the conformance vectors.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::sync::Arc;
+
+use flate2::read::GzDecoder;
+use serde_json::{Value, json};
+use supercargo_config::{KubeSchedulerConfiguration, build_profile, load};
+use supercargo_engine::{Evaluation, Rules, Thoroughness, evaluate};
+use supercargo_explain::{CapacityLimit, CapacityOptions, Explainer, Remedy, Verdict, capacity};
+use supercargo_framework::{Context, Fixes, Memories, Nomination, Profile};
+use supercargo_model::{Cluster, Decoded, Decoder, Pod, Quantity, Timestamp};
+
+const NOW: Timestamp = Timestamp::from_nanoseconds(1_900_000_000_000_000_000);
+/// Every so many cases are enough for a test that runs often.
+const STRIDE: usize = 3;
+
+/// A case of the vectors, as JSON that can be changed.
+#[derive(Clone)]
+struct World {
+    name: String,
+    profile: Arc<Profile>,
+    objects: Vec<Value>,
+    pods: Vec<Value>,
+}
+
+#[test]
+fn every_hint_is_true() {
+    let mut tried = std::collections::BTreeMap::<String, usize>::new();
+    for world in worlds() {
+        for index in 0..world.pods.len() {
+            let (mut cluster, pod) = world.build(index);
+            let memories = Memories::default();
+            let explainer = Explainer { profile: &world.profile, context: context(&mut cluster, &memories) };
+            let Verdict::Pending(obstacles) = explainer.explain(&pod).verdict else { continue };
+            for hint in obstacles.hints {
+                let mut better = world.clone();
+                better.apply(index, &hint.remedy);
+                let (mut cluster, pod) = better.build(index);
+                let evaluation = judge(&better.profile, &mut cluster, &pod);
+                let snapshot = cluster.snapshot();
+                let feasible: Vec<&str> =
+                    evaluation.feasible.iter().map(|row| &**snapshot.node(*row).name()).collect();
+                let helped = match &hint.remedy {
+                    Remedy::Priority { node, .. } => {
+                        evaluation.nomination == Nomination::Node(node.as_str().into())
+                    }
+                    Remedy::Resources { node, .. }
+                    | Remedy::PodSlot { node }
+                    | Remedy::Uncordon { node }
+                    | Remedy::Several { node, .. } => feasible.contains(&node.as_str()),
+                    _ => feasible.len() == hint.opens,
+                };
+                let pod = pod.key();
+                assert!(
+                    helped,
+                    "{} {pod}: {} ({:?}): {}",
+                    world.name, hint.text, hint.remedy, evaluation.message
+                );
+                let kind = format!("{:?}", hint.remedy);
+                *tried.entry(kind.split([' ', '{']).next().unwrap_or_default().to_owned()).or_default() += 1;
+            }
+        }
+    }
+    for kind in
+        ["Resources", "Toleration", "Uncordon", "DropNodeSelector", "MaxSkew", "DropHostPorts", "Several"]
+    {
+        assert!(tried.get(kind).is_some_and(|count| *count > 1), "{kind} is hardly ever tried: {tried:?}");
+    }
+}
+
+#[test]
+fn counts_are_those_of_placing_pods_one_by_one() {
+    const MOST: usize = 60;
+    let mut compared = 0;
+    for world in worlds() {
+        if world.pods.is_empty() {
+            continue;
+        }
+        let (mut cluster, pod) = world.build(0);
+        let options = CapacityOptions { now: NOW, fixes: Fixes::default(), most: MOST };
+        let version = cluster.snapshot().node_count();
+        let found = capacity(&world.profile, &mut cluster, &pod, options).expect("copies can be placed");
+        assert_eq!(cluster.snapshot().node_count(), version);
+
+        let mut placed = 0;
+        while placed < MOST {
+            let evaluation = judge(&world.profile, &mut cluster, &pod);
+            let Some(row) = evaluation.chosen else { break };
+            let node = cluster.snapshot().node(row).name().clone();
+            let uid = format!("one-by-one-{placed}").into();
+            let copy = Pod { uid, node_name: Some(node), ..(*pod).clone() };
+            cluster.add_pod(Arc::new(copy)).expect("copies can be placed");
+            placed += 1;
+        }
+        assert_eq!(found.fits, placed, "{}: {:?}", world.name, found.limit);
+        if placed < MOST {
+            assert!(!matches!(found.limit, CapacityLimit::Enough), "{}", world.name);
+        }
+        compared += 1;
+    }
+    assert!(compared > 200, "only {compared} cases were compared");
+}
+
+impl World {
+    /// The cluster, and one of the pods.
+    fn build(&self, index: usize) -> (Cluster, Arc<Pod>) {
+        let reads = self.profile.reads.clone().expect("the profile has plugins");
+        let decoder = Decoder::new(reads.kinds, false);
+        let mut cluster = Cluster::default();
+        for object in &self.objects {
+            match decoder.decode(&object.to_string()).expect("objects of a vector are readable") {
+                Decoded::Node(node) => {
+                    cluster.put_node(&node);
+                }
+                Decoded::Pod(words) => {
+                    let pod = Arc::new(cluster.interner().pod(*words));
+                    if pod.node_name.is_some() {
+                        cluster.add_pod(pod).expect("pods of a vector can be placed");
+                    } else if let Some(node) = pod.nominated_node_name().cloned() {
+                        cluster.nominate(pod, &node);
+                    }
+                }
+                Decoded::Object(object) => cluster.put_object(object),
+                Decoded::Unread { .. } => {}
+            }
+        }
+        let Ok(Decoded::Pod(mut words)) = decoder.decode(&self.pods[index].to_string()) else {
+            panic!("{}: not a pod", self.name);
+        };
+        words.complete();
+        let pod = Arc::new(cluster.interner().pod(*words));
+        (cluster, pod)
+    }
+
+    /// Does what a hint says.
+    fn apply(&mut self, index: usize, remedy: &Remedy) {
+        const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+        let pod = &mut self.pods[index]["spec"];
+        match remedy {
+            Remedy::Resources { node, missing } => {
+                let allocatable = &mut self.node(node)["status"]["allocatable"];
+                for (resource, missing) in missing {
+                    let old = allocatable.get(resource).map_or("0".to_owned(), |old| match old {
+                        Value::String(text) => text.clone(),
+                        other => other.to_string(),
+                    });
+                    let mut sum: Quantity = old.parse().expect("a quantity");
+                    sum += &missing.parse().expect("a quantity");
+                    allocatable[resource] = json!(sum.to_string());
+                }
+            }
+            Remedy::PodSlot { node } => {
+                let taken =
+                    self.objects.iter().filter(|object| object["spec"]["nodeName"] == json!(node)).count();
+                self.node(node)["status"]["allocatable"]["pods"] = json!((taken + 1).to_string());
+            }
+            Remedy::Toleration { key, value, effect } => {
+                let toleration = json!({"key": key, "operator": "Equal", "value": value, "effect": effect});
+                let list = pod.as_object_mut().expect("a spec").entry("tolerations").or_insert(json!([]));
+                list.as_array_mut().expect("a list").push(toleration);
+            }
+            Remedy::Uncordon { node } => {
+                let spec = &mut self.node(node)["spec"];
+                spec["unschedulable"] = json!(false);
+                if let Some(taints) = spec.get_mut("taints").and_then(Value::as_array_mut) {
+                    taints.retain(|taint| taint["key"] != "node.kubernetes.io/unschedulable");
+                }
+            }
+            Remedy::DropNodeSelector { key, .. } => {
+                pod["nodeSelector"].as_object_mut().expect("a selector").remove(key);
+            }
+            Remedy::DropNodeAffinity => drop_field(&mut pod["affinity"]["nodeAffinity"], REQUIRED),
+            Remedy::DropPodAffinity => drop_field(&mut pod["affinity"]["podAffinity"], REQUIRED),
+            Remedy::DropPodAntiAffinity => drop_field(&mut pod["affinity"]["podAntiAffinity"], REQUIRED),
+            Remedy::MaxSkew { constraint, to } => {
+                pod["topologySpreadConstraints"][*constraint]["maxSkew"] = json!(to);
+            }
+            Remedy::DropHostPorts => {
+                for list in ["containers", "initContainers"] {
+                    for container in pod.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+                        drop_field(container, "ports");
+                    }
+                }
+            }
+            Remedy::Priority { at_least, .. } => pod["priority"] = json!(at_least),
+            Remedy::Several { remedies, .. } => {
+                for remedy in remedies {
+                    self.apply(index, remedy);
+                }
+            }
+        }
+    }
+
+    fn node(&mut self, name: &str) -> &mut Value {
+        let mut nodes = self.objects.iter_mut().filter(|object| object["kind"] == "Node");
+        nodes.find(|node| node["metadata"]["name"] == name).expect("the hint names a node that is there")
+    }
+}
+
+fn drop_field(object: &mut Value, field: &str) {
+    if let Some(object) = object.as_object_mut() {
+        object.remove(field);
+    }
+}
+
+fn context<'a>(cluster: &'a mut Cluster, memories: &'a Memories) -> Context<'a> {
+    Context { cluster: cluster.snapshot(), now: NOW, memories, seed: 0, fixes: Fixes::default() }
+}
+
+fn judge(profile: &Profile, cluster: &mut Cluster, pod: &Arc<Pod>) -> Evaluation {
+    let memories = Memories::default();
+    let context = context(cluster, &memories);
+    evaluate(profile, context, pod, Rules::CONFORMANCE, Thoroughness::FirstRejection, &mut 0)
+}
+
+/// Cases of the vectors that can be judged.
+fn worlds() -> impl Iterator<Item = World> {
+    let registry = supercargo_plugins::registry();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/vectors/cases.jsonl.gz");
+    let lines = BufReader::new(GzDecoder::new(File::open(path).expect("the vectors are there"))).lines();
+    lines.step_by(STRIDE).filter_map(move |line| {
+        let case: Value = serde_json::from_str(&line.expect("text")).expect("a case");
+        // Amounts beyond 64 bits wrap around, so that more of something can be less of it.
+        if case["name"].as_str().is_some_and(|name| name.starts_with("quantities")) {
+            return None;
+        }
+        let kube = match case.get("config") {
+            None => KubeSchedulerConfiguration::default(),
+            Some(config) => load(&config.to_string()).ok()?.kube,
+        };
+        let profile = build_profile(&kube, &registry, 0).ok()?;
+        let list = |name: &str| case[name].as_array().cloned().unwrap_or_default();
+        Some(World {
+            name: case["name"].as_str().unwrap_or_default().to_owned(),
+            profile: Arc::new(profile),
+            objects: list("objects"),
+            pods: list("pods"),
+        })
+    })
+}

@@ -1,0 +1,75 @@
+//! `supercargo capacity`.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use supercargo_explain::{Capacity, CapacityOptions, Detail, capacity, render_capacity};
+use supercargo_framework::Registry;
+use supercargo_model::Pod;
+
+use crate::cluster_files::{ClusterFiles, Scheduler, now};
+use crate::explain::View;
+use crate::outcome::Outcome;
+
+#[derive(Debug, Args)]
+pub(crate) struct CapacityArguments {
+    /// What `kubectl get … -o yaml` or `-o json` printed; `-` is standard input. Pods that are pending in them are
+    /// counted if no `--like` is given
+    #[arg(short = 'f', long = "filename", required = true, value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+    /// A pod in the files to count more of, bound or pending; may be given several times
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pub(crate) like: Vec<String>,
+    /// The scheduler's configuration; the default one if not given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<String>,
+    /// Stop counting here
+    #[arg(long, default_value_t = 100_000)]
+    pub(crate) most: usize,
+    /// How to print it
+    #[arg(short, long, value_enum, default_value_t = View::Table)]
+    pub(crate) output: View,
+}
+
+pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::Result<Outcome> {
+    let scheduler = Scheduler::from_file(options.config.as_deref(), registry)?;
+    let mut files = ClusterFiles::read(&options.files, &scheduler)?;
+    let mut capacities: Vec<Capacity> = Vec::new();
+    for pod in models(&files, &options.like)? {
+        let profile = scheduler.profile(&pod)?;
+        let how = CapacityOptions { now: now(), fixes: scheduler.fixes, most: options.most };
+        capacities.push(capacity(profile, &mut files.cluster, &pod, how)?);
+    }
+    Ok(Outcome { stdout: print(&capacities, options.output)?, stderr: files.notes, code: 0 })
+}
+
+/// The pods to make copies of, unbound.
+fn models(files: &ClusterFiles, names: &[String]) -> anyhow::Result<Vec<Arc<Pod>>> {
+    if names.is_empty() {
+        if files.pending.is_empty() {
+            bail!("no pod to count: name one with --like, or give a manifest of one with -f");
+        }
+        return Ok(files.pending.clone());
+    }
+    names
+        .iter()
+        .map(|name| {
+            let full_name = if name.contains('/') { name.clone() } else { format!("default/{name}") };
+            let pending = files.pending.iter().find(|pod| pod.key() == full_name);
+            let pod = pending.or_else(|| files.bound.get(&full_name));
+            let pod = pod.with_context(|| format!("there is no pod {full_name} in the files"))?;
+            Ok(Arc::new(Pod { node_name: None, status: None, deleted_at: None, ..(**pod).clone() }))
+        })
+        .collect()
+}
+
+fn print(capacities: &[Capacity], view: View) -> anyhow::Result<String> {
+    let detail = match view {
+        View::Json => return Ok(serde_json::to_string_pretty(capacities)? + "\n"),
+        View::Table => Detail::Table,
+        View::Wide => Detail::Wide,
+    };
+    let texts: Vec<String> = capacities.iter().map(|capacity| render_capacity(capacity, detail)).collect();
+    Ok(texts.join("\n"))
+}

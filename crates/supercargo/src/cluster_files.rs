@@ -1,0 +1,143 @@
+//! A cluster from files: what `explain` and `capacity` work on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, anyhow, bail};
+use supercargo_config::{KubeSchedulerConfiguration, Loaded, build_profiles, load};
+use supercargo_dump::{Location, read_dumps};
+use supercargo_framework::{Fixes, Profile, Registry};
+use supercargo_model::{Cluster, Decoded, Decoder, Pod, Timestamp};
+
+use crate::input;
+
+/// The scheduler that decides: its profiles, and its own settings.
+pub(crate) struct Scheduler {
+    pub(crate) profiles: Vec<Profile>,
+    pub(crate) fixes: Fixes,
+}
+
+/// A cluster, and the pods that wait for a node.
+pub(crate) struct ClusterFiles {
+    pub(crate) cluster: Cluster,
+    pub(crate) pending: Vec<Arc<Pod>>,
+    /// Bound pods, for those who ask about one by name.
+    pub(crate) bound: BTreeMap<String, Arc<Pod>>,
+    /// What people should know about the files.
+    pub(crate) notes: String,
+}
+
+impl Scheduler {
+    /// As a configuration file says, or the default.
+    pub(crate) fn from_file(file: Option<&str>, registry: &Registry) -> anyhow::Result<Self> {
+        let Loaded { kube, own } = match file {
+            None => Loaded { kube: KubeSchedulerConfiguration::default(), ..Loaded::default() },
+            Some(file) => load(&input::read(file)?).map_err(|problems| {
+                anyhow!("{} is not a usable configuration:\n{problems}", input::display_name(file))
+            })?,
+        };
+        let profiles = build_profiles(&kube, registry)
+            .map_err(|problems| anyhow!("the configuration is not usable:\n{problems}"))?;
+        Ok(Scheduler { profiles, fixes: own.fixes })
+    }
+
+    /// The profile that is responsible for a pod.
+    pub(crate) fn profile(&self, pod: &Pod) -> anyhow::Result<&Profile> {
+        let wanted = &*pod.spec.scheduler_name;
+        self.profiles.iter().find(|profile| profile.scheduler_name == wanted).with_context(|| {
+            let names: Vec<&str> =
+                self.profiles.iter().map(|profile| profile.scheduler_name.as_str()).collect();
+            format!(
+                "pod {} asks for scheduler {wanted:?}; the configuration has {}",
+                pod.key(),
+                names.join(", ")
+            )
+        })
+    }
+
+    /// Reads the kinds that the plugins of all profiles read.
+    pub(crate) fn decoder(&self) -> Decoder {
+        let reads = self.profiles.iter().filter_map(|profile| profile.reads.as_ref());
+        let raw = reads.clone().any(|reads| reads.raw_objects);
+        Decoder::new(reads.flat_map(|reads| reads.kinds.clone()), raw)
+    }
+}
+
+impl ClusterFiles {
+    pub(crate) fn read(files: &[String], scheduler: &Scheduler) -> anyhow::Result<Self> {
+        let texts: Vec<String> = files.iter().map(|file| input::read(file)).collect::<Result<_, _>>()?;
+        let named: Vec<(&str, &str)> = files
+            .iter()
+            .map(|file| input::display_name(file))
+            .zip(texts.iter().map(String::as_str))
+            .collect();
+        let dump = read_dumps(&named, &scheduler.decoder())?;
+        drop(texts);
+        let mut read = ClusterFiles {
+            cluster: Cluster::default(),
+            pending: Vec::new(),
+            bound: BTreeMap::new(),
+            notes: String::new(),
+        };
+        let mut seen = Seen { files, names: BTreeMap::new() };
+        for (location, object) in dump.objects {
+            read.add(object, location, &mut seen)?;
+        }
+        for (kind, count) in &dump.ignored {
+            read.notes.push_str(&format!("note: {count} left out of kind {kind}\n"));
+        }
+        Ok(read)
+    }
+
+    fn add(&mut self, object: Decoded, location: Location, seen: &mut Seen<'_>) -> anyhow::Result<()> {
+        match object {
+            Decoded::Node(words) => {
+                seen.note("node", words.name(), location)?;
+                self.cluster.put_node(&words);
+            }
+            Decoded::Pod(mut words) => {
+                if words.is_finished() {
+                    return Ok(());
+                }
+                words.complete();
+                let pod = Arc::new(self.cluster.interner().pod(*words));
+                seen.note("pod", &pod.key(), location)?;
+                if pod.node_name.is_some() {
+                    self.cluster.add_pod(pod.clone())?;
+                    self.bound.insert(pod.key(), pod);
+                } else {
+                    if let Some(node_name) = pod.nominated_node_name() {
+                        self.cluster.nominate(pod.clone(), &node_name.clone());
+                    }
+                    self.pending.push(pod);
+                }
+            }
+            Decoded::Object(object) => self.cluster.put_object(object),
+            Decoded::Unread { .. } => {}
+        }
+        Ok(())
+    }
+}
+
+/// Where each name was seen first.
+struct Seen<'a> {
+    files: &'a [String],
+    names: BTreeMap<String, Location>,
+}
+
+impl Seen<'_> {
+    fn note(&mut self, kind: &str, name: &str, location: Location) -> anyhow::Result<()> {
+        let Some(first) = self.names.insert(format!("{kind} {name}"), location) else { return Ok(()) };
+        let place =
+            |location: Location| format!("{location} of {}", input::display_name(&self.files[location.dump]));
+        bail!("{kind} {name} occurs twice: {}, and {}; leave one of them out", place(first), place(location))
+    }
+}
+
+/// The time, for pods that have not started yet.
+#[expect(clippy::disallowed_methods, reason = "the binary is where time comes from")]
+pub(crate) fn now() -> Timestamp {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_seconds(i64::try_from(since_epoch.as_secs()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,106 @@
+//! `supercargo explain`.
+
+use std::sync::Arc;
+
+use anyhow::bail;
+use clap::{Args, ValueEnum};
+use supercargo_explain::{Detail, Explainer, Explanation, render};
+use supercargo_framework::{Context, Memories, Registry};
+use supercargo_model::Pod;
+
+use crate::cluster_files::{ClusterFiles, Scheduler, now};
+use crate::outcome::Outcome;
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainOptions {
+    /// What `kubectl get … -o yaml` or `-o json` printed; `-` is standard input
+    #[arg(short = 'f', long = "filename", required = true, value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+    /// The scheduler's configuration; the default one if not given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<String>,
+    /// Only this pod
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pub(crate) pod: Option<String>,
+    /// How to print it
+    #[arg(short, long, value_enum, default_value_t = View::Table)]
+    pub(crate) output: View,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum View {
+    /// What matters most
+    #[default]
+    Table,
+    /// More nodes, and the message of the event
+    Wide,
+    /// Everything, for programs
+    Json,
+}
+
+pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Result<Outcome> {
+    let scheduler = Scheduler::from_file(options.config.as_deref(), registry)?;
+    let mut files = ClusterFiles::read(&options.files, &scheduler)?;
+    let pods = chosen_pods(&mut files, options.pod.as_deref())?;
+    let memories = Memories::default();
+    let mut explanations: Vec<(Arc<Pod>, Explanation)> = Vec::new();
+    for pod in pods {
+        if let Some((_, explanation)) = explanations.iter_mut().find(|(other, _)| alike(other, &pod)) {
+            explanation.alike.push(pod.key());
+            continue;
+        }
+        let context = Context {
+            cluster: files.cluster.snapshot(),
+            now: now(),
+            memories: &memories,
+            seed: 0,
+            fixes: scheduler.fixes,
+        };
+        let explainer = Explainer { profile: scheduler.profile(&pod)?, context };
+        let explanation = explainer.explain(&pod);
+        explanations.push((pod, explanation));
+    }
+    let explanations: Vec<Explanation> =
+        explanations.into_iter().map(|(_, explanation)| explanation).collect();
+    Ok(Outcome { stdout: print(&explanations, options.output)?, stderr: files.notes, code: 0 })
+}
+
+/// The pods to explain. One that is bound is explained as if it had to be placed again.
+fn chosen_pods(files: &mut ClusterFiles, name: Option<&str>) -> anyhow::Result<Vec<Arc<Pod>>> {
+    let Some(name) = name else { return Ok(std::mem::take(&mut files.pending)) };
+    let full_name = if name.contains('/') { name.to_owned() } else { format!("default/{name}") };
+    if let Some(pod) = files.pending.iter().find(|pod| pod.key() == full_name) {
+        return Ok(vec![pod.clone()]);
+    }
+    let Some(pod) = files.bound.get(&full_name) else {
+        bail!("there is no pod {full_name} in the files; there are {} pending ones", files.pending.len());
+    };
+    files.cluster.remove_pod(&pod.uid);
+    let node = pod.node_name.as_deref().unwrap_or_default();
+    files.notes.push_str(&format!(
+        "note: {full_name} runs on {node}; this is what would become of it without that\n"
+    ));
+    Ok(vec![Arc::new(Pod { node_name: None, ..(**pod).clone() })])
+}
+
+/// Pods that differ in nothing but their names.
+fn alike(a: &Pod, b: &Pod) -> bool {
+    a.spec.is_same(&b.spec)
+        && a.labels.is_same(&b.labels)
+        && a.namespace == b.namespace
+        && a.controller == b.controller
+        && a.status == b.status
+}
+
+fn print(explanations: &[Explanation], view: View) -> anyhow::Result<String> {
+    let detail = match view {
+        View::Json => return Ok(serde_json::to_string_pretty(explanations)? + "\n"),
+        View::Table => Detail::Table,
+        View::Wide => Detail::Wide,
+    };
+    if explanations.is_empty() {
+        return Ok("no pod is pending\n".to_owned());
+    }
+    let texts: Vec<String> = explanations.iter().map(|explanation| render(explanation, detail)).collect();
+    Ok(texts.join("\n"))
+}

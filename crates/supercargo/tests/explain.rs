@@ -1,0 +1,177 @@
+//! What a person sees of `explain` and `capacity`, to the letter, and what bad dumps get.
+
+mod support;
+
+use std::path::Path;
+
+use support::{check, supercargo};
+
+fn cluster() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cluster.yaml");
+    std::fs::read_to_string(path).expect("the example is there")
+}
+
+#[track_caller]
+fn check_text(arguments: &[&str], stdin: &str, expected: &str) {
+    let output = supercargo(arguments, stdin);
+    check(&output, 0, &[]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+}
+
+const TRAIN: &str = "\
+default/train-1 would stay pending: none of 3 nodes fits
+  NODES  PLUGIN            REASON                            FOR EXAMPLE
+      2  NodeResourcesFit  Insufficient cpu                  n1, n2
+      1  TaintToleration   node(s) had untolerated taint(s)  n3
+  what would help:
+    - 500m more cpu on n1; one other node lacks only that too
+    - a toleration for dedicated=batch:NoSchedule opens 1 node
+    - with a priority of 1 or more it could evict 1 pod on n1
+";
+
+const WEB: &str = "\
+default/web-1 would go to n2
+  2 of 3 nodes feasible
+  NODE  TOTAL  TaintToleration  NodeResourcesFit  DynamicResources  NodeResourcesBalancedAllocation  ImageLocality
+  n2      454              300                84                 0                               70              0
+  n1      428              300                52                 0                               76              0
+  runner-up n1 is 26 behind: NodeResourcesFit -32, NodeResourcesBalancedAllocation +6
+";
+
+#[test]
+fn a_table_for_each_pending_pod() {
+    check_text(&["explain", "-f", "-"], &cluster(), &format!("{WEB}\n{TRAIN}"));
+    check_text(&["explain", "-f", "-", "--pod", "default/train-1"], &cluster(), TRAIN);
+    check_text(&["explain", "-f", "-", "--pod", "web-1"], &cluster(), WEB);
+}
+
+#[test]
+fn wide_adds_the_event() {
+    let event = "  event: 0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu. no new claims \
+                 to deallocate, preemption: 0/3 nodes are available: 1 No preemption victims found for incoming pod, 2 \
+                 Preemption is not helpful for scheduling.\n";
+    check_text(
+        &["explain", "-f", "-", "--pod", "train-1", "-o", "wide"],
+        &cluster(),
+        &format!("{TRAIN}{event}"),
+    );
+}
+
+#[test]
+fn json_has_everything() {
+    let output = supercargo(&["explain", "-f", "-", "-o", "json"], &cluster());
+    let explanations: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(explanations[0]["placed"]["runnerUp"]["behind"], 26);
+    let hint = &explanations[1]["pending"]["hints"][0];
+    assert_eq!(hint["remedy"]["change"], "resources");
+    assert_eq!(hint["remedy"]["missing"]["cpu"], "500m");
+}
+
+#[test]
+fn pods_that_differ_only_in_name_are_explained_once() {
+    let twin = |name: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\nspec:\n  containers:\n  - name: c\n    \
+             resources:\n      requests:\n        cpu: 64\n"
+        )
+    };
+    let text = cluster() + &twin("a") + &twin("b") + &twin("c");
+    let output = supercargo(&["explain", "-f", "-"], &text);
+    check(&output, 0, &["default/a would stay pending, as 2 others would: none of 3 nodes fits"]);
+}
+
+#[test]
+fn a_gated_pod_is_held_and_a_victim_is_named() {
+    let pod = |spec: &str| format!("---\napiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec: {spec}\n");
+    let gated = cluster() + &pod("{schedulingGates: [{name: wait}], containers: [{name: c}]}");
+    check(
+        &supercargo(&["explain", "-f", "-", "--pod", "p"], &gated),
+        0,
+        &["default/p is not tried: waiting for scheduling gates: [wait] (SchedulingGates)"],
+    );
+    let important =
+        cluster() + &pod("{priority: 9, containers: [{name: c, resources: {requests: {cpu: 3500m}}}]}");
+    check(
+        &supercargo(&["explain", "-f", "-", "--pod", "p"], &important),
+        0,
+        &["the scheduler will make room on n1 by evicting default/db-0 (priority 0)"],
+    );
+}
+
+#[test]
+fn a_bound_pod_is_explained_as_if_it_were_not() {
+    let output = supercargo(&["explain", "-f", "-", "--pod", "db-0"], &cluster());
+    check(&output, 0, &["default/db-0 would go to n1", "note: default/db-0 runs on n1"]);
+    check(
+        &supercargo(&["explain", "-f", "-", "--pod", "nobody"], &cluster()),
+        1,
+        &["there is no pod default/nobody"],
+    );
+}
+
+#[test]
+fn capacity_counts_several_pods() {
+    check_text(
+        &["capacity", "-f", "-", "--like", "web-1", "--like", "default/db-0"],
+        &cluster(),
+        "\
+10 more like default/web-1 fit, on 2 nodes
+  EACH  NODES  FOR EXAMPLE
+     6      1  n1
+     4      1  n2
+  what stops the next one:
+  NODES  PLUGIN            REASON                            FOR EXAMPLE
+      2  NodeResourcesFit  Insufficient cpu                  n1, n2
+      1  TaintToleration   node(s) had untolerated taint(s)  n3
+
+3 more like default/db-0 fit, on 2 nodes
+  EACH  NODES  FOR EXAMPLE
+     2      1  n2
+     1      1  n1
+  what stops the next one:
+  NODES  PLUGIN            REASON                            FOR EXAMPLE
+      2  NodeResourcesFit  Insufficient memory               n1, n2
+      1  NodeResourcesFit  Insufficient cpu                  n2
+      1  TaintToleration   node(s) had untolerated taint(s)  n3
+",
+    );
+    check(
+        &supercargo(&["capacity", "-f", "-", "--like", "x"], &cluster()),
+        1,
+        &["there is no pod default/x"],
+    );
+    check(
+        &supercargo(&["capacity", "-f", "-", "--like", "web-1", "--most", "3"], &cluster()),
+        0,
+        &["at least 3 more"],
+    );
+}
+
+#[test]
+fn bad_dumps_get_clear_errors() {
+    let text = cluster();
+    let json = r#"{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}}]}"#;
+    let node = "---\napiVersion: v1\nkind: Node\nmetadata:\n  name: n1\n";
+    let old = "---\napiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata:\n  name: old\n";
+    for (dump, expected) in [
+        (json[..json.len() - 9].to_owned(), &["<stdin> is not what kubectl prints", "EOF"][..]),
+        ("{\"a\": ".repeat(10), &["<stdin>", "EOF"]),
+        (text.replace("cpu: 500m", "cpu: half"), &["object 5", "Pod default/web-1", "requests.cpu", "half"]),
+        (text.replace("kind: Node\n", "kind: Nod\n"), &["object 1", "Nod", "is unknown"]),
+        (format!("{text}{node}"), &["node n1 occurs twice: object 1 of <stdin>, and object 7 of <stdin>"]),
+        ("a: [1, 2".to_owned(), &["<stdin>, object 1"]),
+        ("x".repeat(8 << 20), &["<stdin>, object 1"]),
+        (format!("[{}", "1,".repeat(4 << 20)), &["<stdin> is not what kubectl prints"]),
+    ] {
+        check(&supercargo(&["explain", "-f", "-"], &dump), 1, expected);
+    }
+    let output = supercargo(&["explain", "-f", "-"], &format!("{text}{old}"));
+    let note = "note: 1 left out of kind PodDisruptionBudget (policy/v1beta1): print it as policy/v1 instead";
+    check(&output, 0, &["default/web-1 would go to n2", note]);
+    let widget = "---\napiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: w\n";
+    let output = supercargo(&["explain", "-f", "-"], &format!("{text}{widget}"));
+    check(&output, 0, &["note: 1 left out of kind Widget (example.com/v1): no plugin reads it"]);
+    check(&supercargo(&["explain", "-f", "no-such-file"], ""), 1, &["cannot read no-such-file"]);
+    check(&supercargo(&["explain"], ""), 2, &["Usage"]);
+    check_text(&["explain", "-f", "-"], "", "no pod is pending\n");
+}

@@ -1,0 +1,32 @@
+//! Running the binary as its user does.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+/// Runs the binary; `stdin` is all it gets to read.
+pub fn supercargo(arguments: &[&str], stdin: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_supercargo"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary was built for this test");
+    let mut input = child.stdin.take().expect("standard input is piped");
+    // A program that has seen enough may close its end first.
+    let _ = input.write_all(stdin.as_bytes());
+    drop(input);
+    child.wait_with_output().expect("the binary ends")
+}
+
+/// Checks how a run ended, and that its output says these things.
+#[track_caller]
+pub fn check(output: &Output, code: i32, expected: &[&str]) {
+    let text =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{text}");
+    assert!(!text.contains("panicked"), "{text}");
+    for expected in expected {
+        assert!(text.contains(expected), "{expected:?} is missing in:\n{text}");
+    }
+}

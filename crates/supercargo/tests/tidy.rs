@@ -1,0 +1,189 @@
+//! Rules of this repository that no compiler knows: which room may use which, what pure crates must not touch, and what
+//! every plugin says about itself.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Who may depend on whom. Dependencies point one way: towards the model.
+const EDGES: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("framework", &["model"]),
+    ("testkit", &["framework", "model"]),
+    ("config", &["framework", "model"]),
+    ("plugins", &["framework", "model"]),
+    ("engine", &["framework", "model"]),
+    ("dump", &["model"]),
+    ("explain", &["engine", "framework", "model"]),
+    ("conformance", &["config", "engine", "framework", "model"]),
+    ("supercargo", &["config", "conformance", "dump", "engine", "explain", "framework", "model", "plugins"]),
+];
+
+/// These do no I/O, read no clock, spawn nothing. `clippy.toml` bans the calls it can name; these are the rest.
+const PURE: &[&str] = &["model", "framework", "config", "plugins", "engine", "explain"];
+const IMPURE_PATHS: &[&str] =
+    &["std::fs", "std::net", "std::io", "std::env", "std::process", "std::thread", "std::time::Instant"];
+
+/// The sections that the doc comment of every plugin has, in this order.
+const SECTIONS: &[&str] =
+    &["/// # What", "/// # Why", "/// # Arguments", "/// # Example", "/// # Difference from upstream"];
+
+/// Longer files tell two stories.
+const LINES_MAX: usize = 600;
+
+#[test]
+fn dependencies_point_one_way() {
+    for manifest in files(&root(), "Cargo.toml") {
+        let text = read(&manifest);
+        let Some(name) = text.lines().find_map(|line| line.strip_prefix("name = \"")) else { continue };
+        let name = name.trim_end_matches('"').trim_start_matches("supercargo-");
+        let Some((_, allowed)) = EDGES.iter().find(|(crate_name, _)| *crate_name == name) else {
+            let example = manifest.starts_with(root().join("examples"));
+            assert!(example, "{name} is a new room: say in EDGES what it may use");
+            continue;
+        };
+        // What only tests use may point anywhere.
+        let dependencies = section(&text, "[dependencies]");
+        for line in dependencies.lines() {
+            if let Some(dependency) = line.strip_prefix("supercargo-") {
+                let dependency = dependency.split(['.', ' ']).next().unwrap_or_default();
+                assert!(allowed.contains(&dependency), "{name} must not depend on {dependency}");
+            }
+        }
+    }
+}
+
+#[test]
+fn pure_crates_touch_nothing_outside() {
+    for name in PURE {
+        for file in files(&root().join("crates").join(name).join("src"), ".rs") {
+            if is_test(&file) {
+                continue;
+            }
+            for (number, line) in code(&read(&file)) {
+                for path in IMPURE_PATHS {
+                    assert!(!line.contains(path), "{}:{number} uses {path}", file.display());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn no_signature_of_the_sdk_names_another_ones_types() {
+    for name in ["model", "framework"] {
+        let manifest = read(&root().join("crates").join(name).join("Cargo.toml"));
+        for foreign in ["k8s-openapi", "kube", "tokio"] {
+            assert!(!manifest.contains(&format!("\n{foreign}")), "{name} must not depend on {foreign}");
+        }
+    }
+}
+
+#[test]
+fn every_plugin_says_what_it_is() {
+    let mut plugins = 0;
+    for file in files(&root().join("crates/plugins/src"), ".rs") {
+        let text = read(&file);
+        for (position, _) in text.match_indices("\nimpl Plugin for ") {
+            let name = text[position + "\nimpl Plugin for ".len()..].split(' ').next().unwrap_or_default();
+            if is_test(&file) {
+                continue;
+            }
+            plugins += 1;
+            let declaration =
+                text.find(&format!("\npub struct {name}")).unwrap_or_else(|| panic!("{name} is public"));
+            let before = &text[..declaration];
+            let doc = &before[before.rfind("\n\n").unwrap_or(0)..];
+            let mut rest = doc;
+            for section in SECTIONS {
+                let found = rest.find(section);
+                let found = found.unwrap_or_else(|| panic!("{name} in {}: no {section}", file.display()));
+                rest = &rest[found..];
+            }
+        }
+    }
+    assert!(plugins >= 20, "only {plugins} plugins were found");
+}
+
+#[test]
+fn files_can_be_read_at_a_sitting() {
+    for file in files(&root(), ".rs") {
+        let lines = read(&file).lines().count();
+        assert!(lines <= LINES_MAX, "{} has {lines} lines: is it one story, or two?", file.display());
+    }
+}
+
+#[test]
+fn nothing_is_left_lying_about() {
+    // Written so that this file does not find itself.
+    let words =
+        [concat!("FIX", "ME"), concat!("XX", "X"), concat!("todo", "!("), concat!("unimplemented", "!(")];
+    for file in files(&root(), ".rs") {
+        for (number, line) in read(&file).lines().enumerate() {
+            for word in words {
+                assert!(!line.contains(word), "{}:{}: {word}", file.display(), number + 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn links_in_the_documents_lead_somewhere() {
+    for file in files(&root(), ".md") {
+        let text = read(&file);
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let target = link.split('#').next().unwrap_or_default();
+            if target.is_empty() || target.contains("://") {
+                continue;
+            }
+            let folder = file.parent().unwrap_or(&file);
+            assert!(folder.join(target).exists(), "{}: {link} leads nowhere", file.display());
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.canonicalize().expect("the workspace is there")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The lines of code, numbered: comments and what follows `#[cfg(test)]` are left out.
+fn code(text: &str) -> Vec<(usize, &str)> {
+    let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line));
+    numbered
+        .take_while(|(_, line)| !line.starts_with("#[cfg(test)]"))
+        .filter(|(_, line)| !line.trim_start().starts_with("//"))
+        .collect()
+}
+
+fn is_test(file: &Path) -> bool {
+    file.components().any(|part| part.as_os_str() == "tests") || file.ends_with("tests.rs")
+}
+
+/// One section of a manifest.
+fn section(text: &str, heading: &str) -> String {
+    let body = text.split(&format!("{heading}\n")).nth(1).unwrap_or_default();
+    body.split("\n[").next().unwrap_or_default().to_owned()
+}
+
+/// All files below a folder whose name ends so, what is built or hidden left out.
+fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    for entry in entries {
+        let path = entry.expect("a folder can be listed").path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if path.is_dir() {
+            if name != "target" && !name.starts_with('.') {
+                found.extend(files(&path, ending));
+            }
+        } else if name.ends_with(ending) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
