@@ -25,7 +25,7 @@ pub(in crate::kubernetes) fn cluster(objects: &[Value]) -> Snapshot {
                 cluster.add_pod(pod).expect("a bound pod");
             }
             Decoded::Object(object) => cluster.put_object(object),
-            Decoded::Unread => panic!("nobody reads {object}"),
+            Decoded::Unread { .. } => panic!("nobody reads {object}"),
         }
     }
     cluster.snapshot().clone()
