@@ -14,8 +14,9 @@ import json
 import configs
 import families
 import gen
+import storage
 
-MORE = {**families.FAMILIES, **configs.FAMILIES}
+MORE = {**families.FAMILIES, **configs.FAMILIES, **storage.FAMILIES}
 NAMES = sorted([*gen.FAMILIES, *MORE])
 APART = {"claims"}  # only by name: see there
 RARE = {"wide": 8}  # one turn in so many rounds

@@ -63,6 +63,8 @@ pub enum PodField {
     Requests,
     Images,
     HostPorts,
+    /// An ephemeral volume stands for a claim that has the pod's name in its own: where there is one, pods differ by
+    /// their names here.
     Volumes,
     ResourceClaims,
     /// What the node must be able to do: restart rules, host users and network.

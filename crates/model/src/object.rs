@@ -145,6 +145,19 @@ impl Objects {
         self.kinds.get(&T::ID)?.objects.get(&key)?.downcast_ref()
     }
 
+    /// The object of that name, to be kept: cycle state outlives the borrow of a snapshot.
+    pub fn get_shared<T: Kind>(&self, namespace: &str, name: &str) -> Option<Arc<T>> {
+        let key = ObjectKey { namespace: namespace.into(), name: name.into() };
+        self.kinds.get(&T::ID)?.objects.get(&key)?.clone().downcast().ok()
+    }
+
+    /// All objects of a kind that satisfy a condition, to be kept, in name order.
+    pub fn all_shared<T: Kind>(&self, mut wanted: impl FnMut(&T) -> bool) -> Vec<Arc<T>> {
+        let objects = self.kinds.get(&T::ID).into_iter().flat_map(|store| store.objects.values());
+        let wanted = objects.filter(|value| value.downcast_ref().is_some_and(&mut wanted));
+        wanted.filter_map(|value| value.clone().downcast().ok()).collect()
+    }
+
     /// All objects of a kind with their names, in name order.
     pub fn all<T: Kind>(&self) -> impl Iterator<Item = (&ObjectKey, &T)> {
         let objects = self.kinds.get(&T::ID).into_iter().flat_map(|store| store.objects.iter());
@@ -185,6 +198,9 @@ pub struct MetadataWords {
     /// What tells it from an earlier object of the same name.
     #[serde(deserialize_with = "null_default")]
     pub uid: String,
+    /// What tells it from an earlier state of itself.
+    #[serde(deserialize_with = "null_default")]
+    pub resource_version: Box<str>,
     /// Its labels.
     #[serde(deserialize_with = "null_default")]
     pub labels: Labels,
@@ -211,6 +227,8 @@ pub struct OwnerReferenceWords {
     pub kind: Box<str>,
     #[serde(deserialize_with = "null_default")]
     pub name: Box<str>,
+    #[serde(deserialize_with = "null_default")]
+    pub uid: Box<str>,
     #[serde(deserialize_with = "null_default")]
     pub controller: bool,
 }

@@ -34,6 +34,13 @@ impl Timestamp {
         Self::from_nanoseconds(seconds.saturating_mul(1_000_000_000))
     }
 
+    /// The point that lies so much later.
+    #[must_use]
+    pub fn after(self, duration: Duration) -> Self {
+        let nanoseconds = i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
+        Self::from_nanoseconds(self.nanoseconds().saturating_add(nanoseconds))
+    }
+
     /// The time that has passed since `earlier`, zero if it lies ahead.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.nanoseconds().saturating_sub(earlier.nanoseconds()).max(0).unsigned_abs())

@@ -9,9 +9,9 @@ use crate::{Cluster, Interner};
 const POD: &str = r#"{
   "apiVersion": "v1", "kind": "Pod",
   "metadata": {
-    "name": "web", "namespace": "shop", "uid": "u", "labels": { "app": "web" }, "annotations": { "note": "x" },
+    "name": "web", "namespace": "shop", "uid": "u", "resourceVersion": "1", "labels": { "app": "web" }, "annotations": { "note": "x" },
     "creationTimestamp": "2026-01-31T12:00:00Z", "deletionTimestamp": "2026-01-31T13:00:00Z",
-    "ownerReferences": [{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": true }]
+    "ownerReferences": [{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u", "controller": true }]
   },
   "spec": {
     "nodeName": "a", "schedulerName": "other", "priority": 3, "preemptionPolicy": "Never", "hostNetwork": true,
@@ -46,7 +46,7 @@ const POD: &str = r#"{
       { "name": "i", "image": { "reference": "r" } }, { "name": "s", "csi": { "driver": "d" } },
       { "name": "g", "gcePersistentDisk": { "pdName": "p", "readOnly": true } },
       { "name": "w", "awsElasticBlockStore": { "volumeID": "v", "readOnly": true } },
-      { "name": "z", "azureDisk": { "diskName": "n", "diskURI": "u" } }, { "name": "o", "cinder": { "volumeID": "v" } },
+      { "name": "z", "azureDisk": { "kind": "k", "diskURI": "u" } }, { "name": "o", "cinder": { "volumeID": "v" } },
       { "name": "p", "portworxVolume": { "volumeID": "v" } }, { "name": "q", "iscsi": { "iqn": "q", "readOnly": true } },
       { "name": "r", "rbd": { "monitors": ["m"], "pool": "p", "image": "i", "readOnly": true } }
     ]

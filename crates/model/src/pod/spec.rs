@@ -166,12 +166,14 @@ pub enum VolumeSource {
     },
     AwsElasticBlockStore {
         volume_id: Box<str>,
-        read_only: bool,
     },
     AzureDisk {
-        name: Box<str>,
         uri: Box<str>,
+        /// `Managed`, or something that CSI knows no counterpart of.
+        kind: Option<Box<str>>,
     },
+    AzureFile,
+    VsphereVolume,
     Cinder {
         volume_id: Box<str>,
     },
@@ -339,15 +341,13 @@ impl VolumeSource {
             .or_else(|| {
                 disk(&words.aws_elastic_block_store, |ebs| Source::AwsElasticBlockStore {
                     volume_id: ebs.volume_id,
-                    read_only: ebs.read_only,
                 })
             })
             .or_else(|| {
-                disk(&words.azure_disk, |azure| Source::AzureDisk {
-                    name: azure.disk_name,
-                    uri: azure.disk_uri,
-                })
+                disk(&words.azure_disk, |azure| Source::AzureDisk { uri: azure.disk_uri, kind: azure.kind })
             })
+            .or_else(|| words.azure_file.map(|_| Source::AzureFile))
+            .or_else(|| words.vsphere_volume.map(|_| Source::VsphereVolume))
             .or_else(|| disk(&words.cinder, |cinder| Source::Cinder { volume_id: cinder.volume_id }))
             .or_else(|| disk(&words.portworx_volume, |disk| Source::Portworx { volume_id: disk.volume_id }))
             .or_else(|| {

@@ -204,8 +204,10 @@ pub(super) struct VolumeWords {
     pub(super) gce_persistent_disk: Option<DiskWords>,
     pub(super) aws_elastic_block_store: Option<DiskWords>,
     pub(super) azure_disk: Option<DiskWords>,
+    pub(super) azure_file: Option<IgnoredAny>,
     pub(super) cinder: Option<DiskWords>,
     pub(super) portworx_volume: Option<DiskWords>,
+    pub(super) vsphere_volume: Option<IgnoredAny>,
     pub(super) iscsi: Option<DiskWords>,
     pub(super) rbd: Option<DiskWords>,
 }
@@ -224,8 +226,7 @@ pub(super) struct DiskWords {
     pub(super) pd_name: Box<str>,
     #[serde(rename = "volumeID", deserialize_with = "null_default")]
     pub(super) volume_id: Box<str>,
-    #[serde(deserialize_with = "null_default")]
-    pub(super) disk_name: Box<str>,
+    pub(super) kind: Option<Box<str>>,
     #[serde(rename = "diskURI", deserialize_with = "null_default")]
     pub(super) disk_uri: Box<str>,
     #[serde(deserialize_with = "null_default")]

@@ -12,12 +12,16 @@ mod node_name;
 mod node_ports;
 mod node_resources;
 mod node_unschedulable;
+mod node_volume_limits;
 mod normalize;
 mod pod_topology_spread;
 mod priority_sort;
 mod scheduling_gates;
+mod storage;
 mod taint_toleration;
-mod volumes;
+mod volume_binding;
+mod volume_restrictions;
+mod volume_zone;
 
 pub use alpha::{GangScheduling, PodGroupPodsCount, TopologyPlacementGenerator};
 pub use default_binder::DefaultBinder;
@@ -34,11 +38,14 @@ pub use node_resources::{
     NodeResourcesFitArgs,
 };
 pub use node_unschedulable::NodeUnschedulable;
+pub use node_volume_limits::NodeVolumeLimits;
 pub use pod_topology_spread::{PodTopologySpread, PodTopologySpreadArgs};
 pub use priority_sort::PrioritySort;
 pub use scheduling_gates::SchedulingGates;
 pub use taint_toleration::TaintToleration;
-pub use volumes::{NodeVolumeLimits, VolumeBinding, VolumeBindingArgs, VolumeRestrictions, VolumeZone};
+pub use volume_binding::{PlannedBinding, PlannedBindings, VolumeBinding, VolumeBindingArgs};
+pub use volume_restrictions::VolumeRestrictions;
+pub use volume_zone::VolumeZone;
 
 use supercargo_framework::{DuplicatePlugin, Registry};
 use supercargo_model::Pod;

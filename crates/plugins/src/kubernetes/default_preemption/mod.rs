@@ -246,10 +246,17 @@ fn is_victim_of(other: &Pod, preemptor: &Pod) -> bool {
     other.priority() < preemptor.priority()
 }
 
+/// As the API machinery writes several errors: one that repeats is said once.
 fn join_errors(errors: &[String]) -> String {
-    match errors {
-        [single] => single.clone(),
-        several => format!("[{}]", several.join(", ")),
+    let mut unique: Vec<&str> = Vec::new();
+    for error in errors {
+        if !unique.contains(&error.as_str()) {
+            unique.push(error);
+        }
+    }
+    match unique[..] {
+        [single] => single.to_owned(),
+        _ => format!("[{}]", unique.join(", ")),
     }
 }
 

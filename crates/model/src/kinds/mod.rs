@@ -1,5 +1,7 @@
 //! The built-in kinds that plugins read, each with the fields they read.
 
+mod storage;
+
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -8,6 +10,14 @@ use serde::de::IgnoredAny;
 use crate::labels::{LabelSelectorWords, Labels};
 use crate::object::{Kind, KindId, MetadataWords};
 use crate::wire::null_default;
+
+pub use storage::{
+    AccessMode, AttachmentSource, CSIDriver, CSIDriverSpec, CSINode, CSINodeDriver, CSINodeSpec,
+    CSIStorageCapacity, ClaimReference, CsiVolume, InTreeDisk, PersistentVolume, PersistentVolumeClaim,
+    PersistentVolumeClaimSpec, PersistentVolumeSpec, PhaseStatus, RequiredNodes, StorageClass,
+    TopologyRequirement, TopologyTerm, VolumeAttachment, VolumeAttachmentSpec, VolumeLimit,
+    VolumeNodeAffinity,
+};
 
 /// A namespace: its labels decide which affinity terms reach it.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -128,4 +138,11 @@ kinds! {
     StatefulSet in "apps" "v1" as "statefulsets",
     PodDisruptionBudget in "policy" "v1" as "poddisruptionbudgets",
     DeviceClass in "resource.k8s.io" "v1" as "deviceclasses",
+    PersistentVolume in "" "v1" as "persistentvolumes",
+    PersistentVolumeClaim in "" "v1" as "persistentvolumeclaims",
+    StorageClass in "storage.k8s.io" "v1" as "storageclasses",
+    CSINode in "storage.k8s.io" "v1" as "csinodes",
+    CSIDriver in "storage.k8s.io" "v1" as "csidrivers",
+    CSIStorageCapacity in "storage.k8s.io" "v1" as "csistoragecapacities",
+    VolumeAttachment in "storage.k8s.io" "v1" as "volumeattachments",
 }

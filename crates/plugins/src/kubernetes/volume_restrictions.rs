@@ -1,0 +1,241 @@
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use supercargo_framework::{
+    Actions, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, Filter, Hint, NoArgs, NodeField,
+    Plugin, PodField, PreFilter, PreFilterResult, Reads, Status,
+};
+use supercargo_model::kinds::PersistentVolumeClaim;
+use supercargo_model::pod::VolumeSource;
+use supercargo_model::{Kind, NodeRef, Pod, Snapshot};
+
+use super::storage::{find_claim, names_claim};
+
+const REASON_DISK: &str = "node(s) had no available disk";
+const REASON_IN_USE: &str = "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode \
+                             already in-use by another pod";
+const NO_STATE: &str = r#"cannot read "PreFilterVolumeRestrictions" from cycleState"#;
+
+/// # What
+/// Keeps pods apart that cannot share a disk: a claim with the access mode `ReadWriteOncePod` has one pod in the whole
+/// cluster, and a GCE disk, an EBS volume, an iSCSI target or an RBD image that is written in the pods themselves has
+/// one writer a node.
+///
+/// # Why
+/// Two writers on a file system that expects one destroy it.
+///
+/// # Arguments
+/// None.
+///
+/// # Example
+/// ```yaml
+/// kind: PersistentVolumeClaim
+/// spec:
+///   accessModes: [ReadWriteOncePod]   # the second pod with this claim waits for the first to go
+/// ```
+///
+/// # Difference from upstream
+/// None. As upstream, preemption counts claims of the same *name* in other namespaces as if they were the pod's own.
+#[derive(Debug)]
+pub struct VolumeRestrictions;
+
+/// How often the pod's exclusive claims are in use.
+#[derive(Clone)]
+struct ExclusiveClaims {
+    names: Arc<BTreeSet<Box<str>>>,
+    uses: i64,
+}
+
+impl Plugin for VolumeRestrictions {
+    const NAME: &'static str = "VolumeRestrictions";
+    type Args = NoArgs;
+
+    fn new(_: NoArgs) -> Self {
+        VolumeRestrictions
+    }
+
+    fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+        points.pre_filter().filter().enqueue()
+    }
+
+    fn reads(&self) -> Reads {
+        // A claim is exclusive in the whole cluster: which pods run anywhere matters.
+        Reads::nothing()
+            .pod(&[PodField::Volumes, PodField::Namespace])
+            .node(&[NodeField::Pods])
+            .topology()
+            .kind::<PersistentVolumeClaim>()
+    }
+}
+
+impl PreFilter for VolumeRestrictions {
+    fn pre_filter(&self, cycle: &mut Cycle<'_>) -> PreFilterResult {
+        let (pod, cluster) = (cycle.pod, cycle.cluster());
+        let mut names = BTreeSet::new();
+        for name in pod.spec.claim_names() {
+            match find_claim(cluster.objects(), pod, name) {
+                Err(reason) => return PreFilterResult::Reject(Status::unresolvable(reason)),
+                Ok(claim) => {
+                    if claim.spec.access_modes.iter().any(|mode| **mode == *"ReadWriteOncePod") {
+                        names.insert(name.into());
+                    }
+                }
+            }
+        }
+        let uses = uses_in_cluster(cluster, pod, &names);
+        if uses == 0 && !pod.spec.volumes.iter().any(|volume| is_exclusive_disk(&volume.source)) {
+            return PreFilterResult::Skip;
+        }
+        cycle.put(ExclusiveClaims { names: Arc::new(names), uses });
+        PreFilterResult::AllNodes
+    }
+
+    fn add_pod(&self, cycle: &mut Cycle<'_>, pod: &Arc<Pod>, _: NodeRef<'_>) -> Status {
+        count(cycle, pod, 1)
+    }
+
+    fn remove_pod(&self, cycle: &mut Cycle<'_>, pod: &Arc<Pod>, _: NodeRef<'_>) -> Status {
+        count(cycle, pod, -1)
+    }
+}
+
+impl Filter for VolumeRestrictions {
+    fn filter(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Status {
+        if node.pods().iter().any(|other| conflict(cycle.pod, other)) {
+            return Status::unschedulable(REASON_DISK);
+        }
+        match cycle.get::<ExclusiveClaims>() {
+            None => Status::error(NO_STATE),
+            Some(claims) if claims.uses > 0 => Status::unschedulable(REASON_IN_USE),
+            Some(_) => Status::success(),
+        }
+    }
+}
+
+impl Enqueue for VolumeRestrictions {
+    fn events(&self) -> Vec<ClusterEvent> {
+        vec![
+            ClusterEvent::pod(Actions::DELETE),
+            ClusterEvent::node(Actions::ADD),
+            ClusterEvent::kind(PersistentVolumeClaim::ID, Actions::ADD),
+        ]
+    }
+
+    fn hint(&self, _: &Context<'_>, pod: &Pod, change: &Change<'_>) -> Hint {
+        Hint::queue_if(match change {
+            Change::Pod { old: Some(deleted), new: None } => {
+                let shares_claim =
+                    || deleted.spec.claim_names().any(|name| pod.spec.claim_names().any(|own| own == name));
+                deleted.namespace == pod.namespace && (conflict(pod, deleted) || shares_claim())
+            }
+            Change::Object { new: Some(object), .. } => {
+                object.get().is_none_or(|claim: &PersistentVolumeClaim| names_claim(pod, claim))
+            }
+            _ => true,
+        })
+    }
+}
+
+/// How many of the pod's exclusive claims some pod on a node uses.
+fn uses_in_cluster(cluster: &Snapshot, pod: &Pod, names: &BTreeSet<Box<str>>) -> i64 {
+    if names.is_empty() {
+        return 0;
+    }
+    let pods = cluster.nodes().flat_map(|node| node.pods());
+    let used: BTreeSet<&str> = { pods.filter(|other| other.namespace == pod.namespace) }
+        .flat_map(|other| other.spec.claim_names())
+        .filter(|name| names.contains(*name))
+        .collect();
+    used.len() as i64
+}
+
+fn count(cycle: &mut Cycle<'_>, pod: &Pod, sign: i64) -> Status {
+    let Some(claims) = cycle.get_mut::<ExclusiveClaims>() else { return Status::error(NO_STATE) };
+    // Upstream does not look at the namespace here.
+    let uses = pod.spec.claim_names().filter(|name| claims.names.contains(*name)).count();
+    claims.uses += sign * uses as i64;
+    Status::success()
+}
+
+fn is_exclusive_disk(source: &VolumeSource) -> bool {
+    matches!(
+        source,
+        VolumeSource::GcePersistentDisk { .. }
+            | VolumeSource::AwsElasticBlockStore { .. }
+            | VolumeSource::Rbd { .. }
+            | VolumeSource::Iscsi { .. }
+    )
+}
+
+/// Whether the pods have disks that cannot be on one node for both.
+fn conflict(pod: &Pod, other: &Pod) -> bool {
+    let disks = pod.spec.volumes.iter().filter(|volume| is_exclusive_disk(&volume.source));
+    { disks }.any(|disk| other.spec.volumes.iter().any(|taken| disks_conflict(&disk.source, &taken.source)))
+}
+
+fn disks_conflict(disk: &VolumeSource, taken: &VolumeSource) -> bool {
+    use VolumeSource::{AwsElasticBlockStore, GcePersistentDisk, Iscsi, Rbd};
+    match (disk, taken) {
+        (
+            GcePersistentDisk { name: a, read_only: a_reads },
+            GcePersistentDisk { name: b, read_only: b_reads },
+        )
+        | (Iscsi { iqn: a, read_only: a_reads }, Iscsi { iqn: b, read_only: b_reads }) => {
+            a == b && !(*a_reads && *b_reads)
+        }
+        (AwsElasticBlockStore { volume_id: a }, AwsElasticBlockStore { volume_id: b }) => a == b,
+        (
+            Rbd { monitors: a_monitors, pool: a_pool, image: a_image, read_only: a_reads },
+            Rbd { monitors: b_monitors, pool: b_pool, image: b_image, read_only: b_reads },
+        ) => {
+            a_monitors.iter().any(|monitor| b_monitors.contains(monitor))
+                && (a_pool, a_image) == (b_pool, b_image)
+                && !(*a_reads && *b_reads)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use supercargo_framework::Hint;
+
+    use super::*;
+    use crate::kubernetes::storage::scene::{hint_added, hint_pod_deleted, object, pod, pod_with_claims};
+
+    #[test]
+    fn pods_that_leave_a_claim_or_a_disk_wake_the_next() {
+        let disk = |name: &str| pod(name, &json!([{"name": "d", "gcePersistentDisk": {"pdName": "one"}}]));
+        let (claims, waiting) = (pod_with_claims("a", &["data", "logs"]), pod_with_claims("b", &["logs"]));
+        let stranger = Pod { namespace: "other".into(), ..(*claims).clone() };
+        for (pod, deleted, expected) in [
+            (&waiting, &*claims, Hint::Queue),
+            (&waiting, &stranger, Hint::Skip),
+            (&waiting, &*pod_with_claims("c", &["data"]), Hint::Skip),
+            (&disk("d"), &*disk("e"), Hint::Queue),
+            (&disk("d"), &*claims, Hint::Skip),
+        ] {
+            assert_eq!(hint_pod_deleted(&VolumeRestrictions, pod, deleted), expected, "{}", deleted.key());
+        }
+    }
+
+    #[test]
+    fn only_claims_in_the_spec_count() {
+        let claim = |namespace: &str, name: &str| {
+            object::<PersistentVolumeClaim>(json!({"metadata": {"name": name, "namespace": namespace}}))
+        };
+        let pod = pod(
+            "web",
+            &json!([{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}, {"name": "b", "ephemeral": {}}]),
+        );
+        for (namespace, name, expected) in [
+            ("default", "data", Hint::Queue),
+            ("other", "data", Hint::Skip),
+            ("default", "web-b", Hint::Skip),
+        ] {
+            let claim = claim(namespace, name);
+            assert_eq!(hint_added(&VolumeRestrictions, &pod, &claim), expected, "{namespace}/{name}");
+        }
+    }
+}
