@@ -59,7 +59,15 @@ fn read_profile(config: Option<&str>, registry: &Registry) -> Result<Profile, Ca
     let problems = |problems: supercargo_config::Problems| CaseError::Config(problems.to_string());
     let kube = match config {
         None => supercargo_config::KubeSchedulerConfiguration::default(),
-        Some(text) => supercargo_config::load(text).map_err(problems)?.kube,
+        Some(text) => {
+            let loaded = supercargo_config::load(text).map_err(problems)?;
+            if !loaded.conversion.is_empty() {
+                // kube-scheduler 1.36 reads no other version, so neither does a verdict.
+                let reason = "only kubescheduler.config.k8s.io/v1 is read; see `supercargo config convert`";
+                return Err(CaseError::Config(reason.to_owned()));
+            }
+            loaded.kube
+        }
     };
     supercargo_config::build_profile(&kube, registry, 0).map_err(problems)
 }

@@ -41,7 +41,11 @@ pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::R
         let how = CapacityOptions { now: now(), fixes: scheduler.fixes, most: options.most };
         capacities.push(capacity(profile, &mut files.cluster, &pod, how)?);
     }
-    Ok(Outcome { stdout: print(&capacities, options.output)?, stderr: files.notes, code: 0 })
+    Ok(Outcome {
+        stdout: print(&capacities, options.output)?,
+        stderr: scheduler.notes + &files.notes,
+        code: 0,
+    })
 }
 
 /// The pods to make copies of, unbound.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, anyhow, bail};
-use supercargo_config::{KubeSchedulerConfiguration, Loaded, build_profiles, load};
+use supercargo_config::{Loaded, build_profiles, load};
 use supercargo_dump::{Location, read_dumps};
 use supercargo_framework::{Fixes, Profile, Registry};
 use supercargo_model::{Cluster, Decoded, Decoder, Pod, Timestamp};
@@ -16,6 +16,8 @@ use crate::input;
 pub(crate) struct Scheduler {
     pub(crate) profiles: Vec<Profile>,
     pub(crate) fixes: Fixes,
+    /// What was changed in an old configuration to read it.
+    pub(crate) notes: String,
 }
 
 /// A cluster, and the pods that wait for a node.
@@ -31,15 +33,16 @@ pub(crate) struct ClusterFiles {
 impl Scheduler {
     /// As a configuration file says, or the default.
     pub(crate) fn from_file(file: Option<&str>, registry: &Registry) -> anyhow::Result<Self> {
-        let Loaded { kube, own } = match file {
-            None => Loaded { kube: KubeSchedulerConfiguration::default(), ..Loaded::default() },
+        let Loaded { kube, own, conversion } = match file {
+            None => Loaded::default(),
             Some(file) => load(&input::read(file)?).map_err(|problems| {
                 anyhow!("{} is not a usable configuration:\n{problems}", input::display_name(file))
             })?,
         };
         let profiles = build_profiles(&kube, registry)
             .map_err(|problems| anyhow!("the configuration is not usable:\n{problems}"))?;
-        Ok(Scheduler { profiles, fixes: own.fixes })
+        let notes = conversion.iter().map(|problem| format!("{problem}\n")).collect();
+        Ok(Scheduler { profiles, fixes: own.fixes, notes })
     }
 
     /// The profile that is responsible for a pod.

@@ -62,7 +62,11 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
     }
     let explanations: Vec<Explanation> =
         explanations.into_iter().map(|(_, explanation)| explanation).collect();
-    Ok(Outcome { stdout: print(&explanations, options.output)?, stderr: files.notes, code: 0 })
+    Ok(Outcome {
+        stdout: print(&explanations, options.output)?,
+        stderr: scheduler.notes + &files.notes,
+        code: 0,
+    })
 }
 
 /// The pods to explain. One that is bound is explained as if it had to be placed again.
