@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use supercargo_framework::Nomination;
-use supercargo_model::{Pod, Row};
+use supercargo_framework::{Nomination, Plan};
+use supercargo_model::{Pod, Row, Timestamp};
 
 /// What was decided for a pod. Small enough to keep for every pod: [`crate::Engine::unfold`] turns it into all that was
 /// said, as long as the cluster has not changed since.
@@ -16,6 +16,8 @@ pub struct Decision {
     pub version: u64,
     /// Which attempt it was.
     pub attempt: u64,
+    /// When it was made.
+    pub now: Timestamp,
     /// Where the search for nodes began.
     pub start: usize,
     /// What came of it.
@@ -37,6 +39,8 @@ pub enum Outcome {
         feasible: usize,
         /// How many of them were as good as this one, itself included.
         ties: usize,
+        /// What has to be done there first, such as binding volumes, and by which plugin.
+        plans: Vec<(&'static str, Plan)>,
     },
     /// The pod fits nowhere now. That is an answer, not an error.
     Unschedulable {

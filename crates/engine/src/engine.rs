@@ -74,23 +74,24 @@ impl Engine {
         if self.cluster.snapshot().node_count() == 0 {
             responsible(&self.profiles, pod)?;
             self.attempts += 1;
-            return Ok(Decision { pod: pod.clone(), version, attempt, start, outcome: Outcome::no_nodes() });
+            let outcome = Outcome::no_nodes();
+            return Ok(Decision { pod: pod.clone(), version, attempt, now, start, outcome });
         }
         let evaluation = self.evaluate(pod, now, attempt, Thoroughness::FirstRejection)?;
         self.attempts += 1;
         let outcome = self.outcome(evaluation);
-        Ok(Decision { pod: pod.clone(), version, attempt, start, outcome })
+        Ok(Decision { pod: pod.clone(), version, attempt, now, start, outcome })
     }
 
     /// Everything that was said when a decision was made.
-    pub fn unfold(&mut self, decision: &Decision, now: Timestamp) -> Result<Evaluation, StaleDecision> {
+    pub fn unfold(&mut self, decision: &Decision) -> Result<Evaluation, StaleDecision> {
         let current = self.cluster.snapshot().version();
         if current != decision.version {
             return Err(StaleDecision { decided: decision.version, current });
         }
         let start = std::mem::replace(&mut self.start, decision.start);
         let evaluation = self
-            .evaluate(&decision.pod, now, decision.attempt, Thoroughness::EveryWord)
+            .evaluate(&decision.pod, decision.now, decision.attempt, Thoroughness::EveryWord)
             .expect("the profile that decided is still there");
         self.start = start;
         Ok(evaluation)
@@ -134,6 +135,7 @@ impl Engine {
                     score: place.and_then(|place| evaluation.totals.get(place)).copied().unwrap_or(0),
                     feasible: evaluation.feasible.len(),
                     ties: evaluation.best.len(),
+                    plans: evaluation.plans,
                 }
             }
             None => Outcome::Unschedulable {

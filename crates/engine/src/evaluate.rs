@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use supercargo_framework::{Code, Context, Cycle, Diagnosis, Nomination, PostFilterResult, Profile, Status};
+use supercargo_framework::{
+    Code, Context, Cycle, Diagnosis, Named, Nomination, Plan, PostFilterResult, PreBind, Profile, Status,
+};
 use supercargo_model::{Pod, Row};
 
 use crate::chance::Ties;
@@ -32,6 +34,8 @@ pub struct Evaluation {
     pub best: Vec<Row>,
     /// The one of them that was taken.
     pub chosen: Option<Row>,
+    /// What has to be done before the pod can run there, such as binding volumes.
+    pub plans: Vec<(&'static str, Plan)>,
     /// Why no node is feasible, in words for people; empty if one is.
     pub message: String,
     /// What becomes of the pod's nominated node.
@@ -124,7 +128,6 @@ pub fn evaluate(
     thoroughness: Thoroughness,
     start: &mut usize,
 ) -> Evaluation {
-    let seed = context.seed;
     let mut cycle = Cycle::new(pod, context);
     let mut evaluation = Evaluation::default();
     let pre_filtered = pre_filter(profile, &mut cycle);
@@ -133,38 +136,58 @@ pub fn evaluate(
         let search = Search { profile, cycle: &cycle, rules, thoroughness, pre_filtered: &pre_filtered };
         search.run(&mut evaluation, start);
     } else {
-        let status = pre_filtered.status.clone();
-        if status.is_rejected() {
-            evaluation.diagnosis.pre_filter_message = Some(status.message());
-            evaluation.diagnosis.note_plugin(&status);
-            evaluation.diagnosis.others = status.clone();
-        } else {
-            evaluation.error = Some(status.message());
-        }
-        evaluation.pre_filter = Some(status);
+        reject_outright(pre_filtered.status, &mut evaluation);
     }
     if evaluation.error.is_some() {
         return evaluation;
     }
     if evaluation.feasible.is_empty() {
         post_filter(profile, &cycle, &pre_filtered.filters, &mut evaluation);
-        return evaluation;
+    } else {
+        choose(profile, &mut cycle, rules, &mut evaluation);
+        evaluation.plans = plans(profile, &cycle, evaluation.chosen);
     }
+    evaluation
+}
+
+/// PreFilter has rejected the pod, or failed.
+fn reject_outright(status: Status, evaluation: &mut Evaluation) {
+    if status.is_rejected() {
+        evaluation.diagnosis.pre_filter_message = Some(status.message());
+        evaluation.diagnosis.note_plugin(&status);
+        evaluation.diagnosis.others = status.clone();
+    } else {
+        evaluation.error = Some(status.message());
+    }
+    evaluation.pre_filter = Some(status);
+}
+
+/// Picks one of the feasible nodes.
+fn choose(profile: &Profile, cycle: &mut Cycle<'_>, rules: Rules, evaluation: &mut Evaluation) {
     if evaluation.feasible.len() == 1 && !rules.score_single_node {
         evaluation.best = evaluation.feasible.clone();
         evaluation.chosen = evaluation.best.first().copied();
-        return evaluation;
+        return;
     }
-    match scoring::score(profile, &mut cycle, &evaluation.feasible) {
+    match scoring::score(profile, cycle, &evaluation.feasible) {
         Err(error) => evaluation.error = Some(error),
         Ok(scores) => {
             evaluation.totals = scoring::totals(&scores, evaluation.feasible.len());
             evaluation.scores = scores;
             evaluation.best = scoring::best(cycle.cluster(), &evaluation.feasible, &evaluation.totals);
-            evaluation.chosen = scoring::choose(&evaluation.best, rules.ties, seed);
+            evaluation.chosen = scoring::choose(&evaluation.best, rules.ties, cycle.context.seed);
         }
     }
-    evaluation
+}
+
+/// What has to be done on the chosen node first.
+fn plans(profile: &Profile, cycle: &Cycle<'_>, chosen: Option<Row>) -> Vec<(&'static str, Plan)> {
+    let Some(node) = chosen.map(|row| cycle.cluster().node(row)) else { return Vec::new() };
+    let of_plugin = |named: &Named<dyn PreBind>| {
+        let name = named.name;
+        named.plugin.plan(cycle, node).into_iter().map(move |plan| (name, plan)).collect::<Vec<_>>()
+    };
+    profile.pre_bind.iter().flat_map(of_plugin).collect()
 }
 
 /// The search for feasible nodes.

@@ -21,6 +21,9 @@ pub struct Placement {
     pub tied: usize,
     /// The best nodes, best first, the chosen one before others of its score.
     pub candidates: Vec<Candidate>,
+    /// What has to be done there first, such as binding volumes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plans: Vec<String>,
     /// The best node that is worse than the chosen one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runner_up: Option<RunnerUp>,
@@ -71,6 +74,7 @@ impl Placement {
             feasible: evaluation.feasible.len(),
             nodes: cluster.node_count(),
             tied: evaluation.best.len(),
+            plans: evaluation.plans.iter().map(|(_, plan)| plan.text.clone()).collect(),
             runner_up: worse.map(|other| RunnerUp::new(&best, &other)),
             candidates: places.into_iter().take(CANDIDATES_MAX).map(candidate).collect(),
         }

@@ -73,6 +73,9 @@ fn render_placement(text: &mut String, placement: &Placement, detail: Detail) {
     if !first.scores.is_empty() {
         push_table(text, &rows, &[Align::Left, Align::Right]);
     }
+    for plan in &placement.plans {
+        text.push_str(&format!("  {plan} first\n"));
+    }
     if let Some(runner_up) = &placement.runner_up {
         let differences: Vec<String> = runner_up
             .differences

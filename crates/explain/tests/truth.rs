@@ -91,7 +91,8 @@ fn counts_are_those_of_placing_pods_one_by_one() {
             let evaluation = judge(&world.profile, &mut cluster, &pod);
             let Some(row) = evaluation.chosen else { break };
             let node = cluster.snapshot().node(row).name().clone();
-            let (uid, name) = (format!("one-by-one-{placed}").into(), format!("{}-{placed}", pod.name).into());
+            let (uid, name) =
+                (format!("one-by-one-{placed}").into(), format!("{}-{placed}", pod.name).into());
             let copy = Pod { uid, name, node_name: Some(node), ..(*pod).clone() };
             cluster.add_pod(Arc::new(copy)).expect("copies can be placed");
             placed += 1;

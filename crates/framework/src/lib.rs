@@ -65,7 +65,7 @@ pub use memory::{Memories, Memory};
 pub use plugin::{Extensions, Plugin, PluginInstance, Point};
 pub use points::{
     Bind, Filter, MAX_NODE_SCORE, NodeRehearsal, NodeScore, Nomination, Permit, PermitDecision, PermitResult,
-    PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult, PreScore,
+    Plan, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult, PreScore,
     QueueSort, QueuedPod, Rehearsal, Reserve, Score,
 };
 pub use profile::{Named, Profile};

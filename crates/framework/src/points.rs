@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use supercargo_model::{NodeRef, Pod, Row, Timestamp};
+use supercargo_model::{KindId, NodeRef, ObjectKey, Pod, Row, Timestamp};
 
 use crate::cycle::{Context, Cycle};
 use crate::diagnosis::Diagnosis;
@@ -211,9 +211,26 @@ pub enum PermitDecision {
     Reject(Status),
 }
 
+/// Something that has to be done before a pod can run on its node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The object that changes.
+    pub kind: KindId,
+    /// Its name.
+    pub key: ObjectKey,
+    /// What becomes of it, in words for people.
+    pub text: String,
+}
+
 /// Prepares what the pod needs on its node, such as volumes.
 #[diagnostic::on_unimplemented(message = "`{Self}` lists `.pre_bind()` but does not implement `PreBind`")]
 pub trait PreBind: Send + Sync {
+    /// What would have to be done if the pod went to this node. It is part of the decision: nothing is done yet.
+    fn plan(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Vec<Plan> {
+        let _ = (cycle, node);
+        Vec::new()
+    }
+
     /// Starts the work; `Done(Skip)` if there is none.
     fn pre_bind(&self, cycle: &mut Cycle<'_>, node: NodeRef<'_>) -> Step;
 

@@ -175,3 +175,47 @@ fn bad_dumps_get_clear_errors() {
     check(&supercargo(&["explain"], ""), 2, &["Usage"]);
     check_text(&["explain", "-f", "-"], "", "no pod is pending\n");
 }
+
+#[test]
+fn what_has_to_be_bound_first_is_said() {
+    let storage = "\
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: local}
+provisioner: kubernetes.io/no-provisioner
+volumeBindingMode: WaitForFirstConsumer
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: disk-1, uid: disk-1}
+spec:
+  capacity: {storage: 10Gi}
+  accessModes: [ReadWriteOnce]
+  storageClassName: local
+  local: {path: /d}
+  nodeAffinity:
+    required:
+      nodeSelectorTerms:
+      - matchFields: [{key: metadata.name, operator: In, values: [n1]}]
+status: {phase: Available}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data, namespace: default, uid: data}
+spec:
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 5Gi}}
+  storageClassName: local
+status: {phase: Pending}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  containers: [{name: c}]
+  volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]
+";
+    let output = supercargo(&["explain", "-f", "-", "--pod", "p"], &(cluster() + storage));
+    check(&output, 0, &["default/p would go to n", "  claim default/data gets volume disk-1 first\n"]);
+}

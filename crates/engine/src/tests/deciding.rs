@@ -36,10 +36,12 @@ fn a_decision_is_small_and_unfolds_into_every_word() {
     ];
     let (mut engine, pod) = with_nodes(profile(scripts), Rules::LIVE, ["n1", "n2", "n3"].map(node));
     let decision = engine.decide(&pod, NOW).expect("there is a profile");
-    let Outcome::Place { row, node, score, feasible, ties } = &decision.outcome else { panic!("it fits") };
+    let Outcome::Place { row, node, score, feasible, ties, .. } = &decision.outcome else {
+        panic!("it fits")
+    };
     assert_eq!((&**node, *score, *feasible, *ties), ("n3", 42, 2, 1));
 
-    let whole = engine.unfold(&decision, NOW).expect("nothing has changed");
+    let whole = engine.unfold(&decision).expect("nothing has changed");
     assert_eq!(whole.chosen, Some(*row));
     let words: Vec<String> = whole.words[0]
         .1
@@ -55,7 +57,7 @@ fn a_decision_is_small_and_unfolds_into_every_word() {
     assert_eq!(whole.scores.len(), 3, "every score");
 
     engine.assume(&pod, *row).expect("it fits");
-    let stale = engine.unfold(&decision, NOW).expect_err("the cluster has changed");
+    let stale = engine.unfold(&decision).expect_err("the cluster has changed");
     assert!(stale.current > stale.decided);
     assert!(stale.to_string().starts_with("the decision was made on version "));
     assert!(engine.assume(&pod, *row).is_err(), "a pod is on one node once");
@@ -68,7 +70,7 @@ fn unfolding_repeats_the_draw_and_leaves_no_trace() {
     let decisions: Vec<Decision> = (0..8).map(|_| engine.decide(&pod, NOW).expect("a profile")).collect();
     assert!(decisions.iter().any(|decision| node_of(decision) != node_of(&decisions[0])), "attempts differ");
     for decision in decisions.iter().rev() {
-        let chosen = engine.unfold(decision, NOW).expect("nothing has changed").chosen.expect("it fits");
+        let chosen = engine.unfold(decision).expect("nothing has changed").chosen.expect("it fits");
         assert_eq!(&**engine.cluster.snapshot().node(chosen).name(), node_of(decision));
     }
     let (mut other, _) = with_nodes(profile([json!({})]), Rules::LIVE, ["a", "b", "c", "d", "e"].map(node));

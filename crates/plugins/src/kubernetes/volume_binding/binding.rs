@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use supercargo_framework::{Actions, Change, ClusterEvent, Cycle, Effect, News, Status, Step};
+use supercargo_framework::{Actions, Change, ClusterEvent, Cycle, Effect, News, Plan, Status, Step};
 use supercargo_model::kinds::{CSINode, PersistentVolume, PersistentVolumeClaim};
-use supercargo_model::{Kind, LabelLookup, NodeRef, ObjectKey, Objects, Timestamp};
+use supercargo_model::{Kind, LabelLookup, MetadataWords, NodeRef, ObjectKey, Objects, Timestamp};
 
 use super::assumed::{SELECTED_NODE, claim_reference, means};
 use super::claims::{MigratedVolume, is_bound};
@@ -71,6 +71,22 @@ impl PlannedBinding {
 impl PlannedBindings {
     pub(super) fn new(bindings: Vec<PlannedBinding>, provisions: Vec<Arc<PersistentVolumeClaim>>) -> Self {
         PlannedBindings { bindings, provisions, deadline: None }
+    }
+
+    /// What will be done, in words.
+    pub(super) fn plans(&self) -> Vec<Plan> {
+        let plan = |claim: &PersistentVolumeClaim, what: &str| {
+            let MetadataWords { namespace, name, .. } = &claim.metadata;
+            let key = ObjectKey { namespace: namespace.as_str().into(), name: name.as_str().into() };
+            let text = format!("claim {namespace}/{name} gets {what}");
+            Plan { kind: PersistentVolumeClaim::ID, key, text }
+        };
+        let bindings = self
+            .bindings
+            .iter()
+            .map(|binding| plan(&binding.claim, &format!("volume {}", binding.volume.metadata.name)));
+        let provisions = self.provisions.iter().map(|claim| plan(claim, "a new volume"));
+        bindings.chain(provisions).collect()
     }
 
     /// Starts the work.

@@ -12,7 +12,7 @@ mod tests;
 use std::time::Duration;
 
 use supercargo_framework::{
-    Cycle, Extensions, Filter, Memories, News, NodeField, Plugin, PodField, PreBind, PreFilter,
+    Cycle, Extensions, Filter, Memories, News, NodeField, Plan, Plugin, PodField, PreBind, PreFilter,
     PreFilterResult, PreScore, Reads, Reserve, Score, Status, Step,
 };
 use supercargo_model::kinds::{
@@ -155,6 +155,11 @@ impl Reserve for VolumeBinding {
 }
 
 impl PreBind for VolumeBinding {
+    fn plan(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Vec<Plan> {
+        let Some(claims) = cycle.get::<PodClaims>() else { return Vec::new() };
+        find_volumes(claims, cycle.cluster().objects(), node).map_or(Vec::new(), |planned| planned.plans())
+    }
+
     fn pre_bind(&self, cycle: &mut Cycle<'_>, node: NodeRef<'_>) -> Step {
         let deadline = cycle.context.now.after(self.bind_timeout);
         match cycle.get_mut::<PlannedBindings>() {
