@@ -8,6 +8,9 @@ use supercargo_model::{DecodeError, Decoded, Decoder};
 
 use crate::split::{Item, split, to_json};
 
+/// Reasons longer than this are cut.
+const REASON_CHARACTERS_MAX: usize = 400;
+
 /// The objects of one or several dumps.
 #[derive(Debug, Default)]
 pub struct Dump {
@@ -56,7 +59,7 @@ pub enum DumpError {
 pub fn read_dumps(dumps: &[(&str, &str)], decoder: &Decoder) -> Result<Dump, DumpError> {
     let mut read = Dump::default();
     for (number, (name, text)) in dumps.iter().enumerate() {
-        let unreadable = |reason| DumpError::Unreadable { name: (*name).to_owned(), reason };
+        let unreadable = |reason| DumpError::Unreadable { name: (*name).to_owned(), reason: shorten(reason) };
         let items = split(text).map_err(unreadable)?;
         for (item, result) in decode_all(&items, decoder).into_iter().enumerate() {
             match result {
@@ -68,12 +71,21 @@ pub fn read_dumps(dumps: &[(&str, &str)], decoder: &Decoder) -> Result<Dump, Dum
                 Err(Failure::Ignored(kind)) => *read.ignored.entry(kind).or_default() += 1,
                 // A text that is cut shows in its last object.
                 Err(Failure::Broken(reason)) => {
+                    let reason = shorten(reason);
                     return Err(DumpError::Object { name: (*name).to_owned(), number: item + 1, reason });
                 }
             }
         }
     }
     Ok(read)
+}
+
+/// What a parser quotes may be the whole dump.
+fn shorten(reason: String) -> String {
+    match reason.char_indices().nth(REASON_CHARACTERS_MAX) {
+        None => reason,
+        Some((end, _)) => format!("{}…", &reason[..end]),
+    }
 }
 
 enum Failure {

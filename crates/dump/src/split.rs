@@ -73,7 +73,13 @@ fn split_yaml(text: &str) -> Result<Vec<Item<'_>>, String> {
     let mut items = Vec::new();
     for document in documents(text) {
         match list_items(document) {
-            Some(list) => items.extend(list.into_iter().map(Item::Yaml)),
+            Some((list, rest)) => {
+                // kubectl writes the kind of a list behind its items.
+                if !has_kind(&document[..document.len() - rest.len()]) && !has_kind(rest) {
+                    return Err("the list ends without its kind: was the file cut?".to_owned());
+                }
+                items.extend(list.into_iter().map(Item::Yaml));
+            }
             None => items.push(Item::Yaml(document)),
         }
     }
@@ -99,8 +105,14 @@ fn documents(text: &str) -> Vec<&str> {
     documents
 }
 
-/// The items of a list in block style: `items:` at the left, and dashes at the left below it.
-fn list_items(document: &str) -> Option<Vec<&str>> {
+/// Whether a field `kind` stands at the left, before the items of a list or behind them.
+fn has_kind(part: &str) -> bool {
+    let head = part.split("\nitems:\n").next().unwrap_or(part);
+    head.lines().any(|line| line.starts_with("kind:"))
+}
+
+/// The items of a list in block style, `items:` at the left and dashes at the left below it, and what follows them.
+fn list_items(document: &str) -> Option<(Vec<&str>, &str)> {
     let body_start = if document.starts_with("items:\n") {
         "items:\n".len()
     } else {
@@ -120,11 +132,11 @@ fn list_items(document: &str) -> Option<Vec<&str>> {
         } else if !next.is_empty() && !next.starts_with([' ', '\n', '\r', '#']) {
             // The list is over: what follows are the list's own fields.
             items.push(&body[from..=at]);
-            return Some(items);
+            return Some((items, next));
         }
     }
     items.push(&body[from..]);
-    Some(items)
+    Some((items, ""))
 }
 
 /// An item as JSON, whatever it was written in.

@@ -159,6 +159,7 @@ fn bad_dumps_get_clear_errors() {
         (text.replace("cpu: 500m", "cpu: half"), &["object 5", "Pod default/web-1", "requests.cpu", "half"]),
         (text.replace("kind: Node\n", "kind: Nod\n"), &["object 1", "Nod", "is unknown"]),
         (format!("{text}{node}"), &["node n1 occurs twice: object 1 of <stdin>, and object 7 of <stdin>"]),
+        (text[..text.len() / 2].to_owned(), &["the list ends without its kind: was the file cut?"]),
         ("a: [1, 2".to_owned(), &["<stdin>, object 1"]),
         ("x".repeat(8 << 20), &["<stdin>, object 1"]),
         (format!("[{}", "1,".repeat(4 << 20)), &["<stdin> is not what kubectl prints"]),
