@@ -15,6 +15,8 @@ pub struct Reads {
     pub node: FieldSet<NodeField>,
     /// Which pods run on nodes that share a topology domain with the node.
     pub topology: bool,
+    /// Facts of all nodes together, such as how many there are.
+    pub all_nodes: bool,
     /// Which nodes are feasible; a score that looks at the others depends on this.
     pub feasible_set: bool,
     /// The time of the attempt.
@@ -131,6 +133,7 @@ impl Reads {
             pod: FieldSet::EMPTY,
             node: FieldSet::EMPTY,
             topology: false,
+            all_nodes: false,
             feasible_set: false,
             time: false,
             memory: false,
@@ -146,6 +149,7 @@ impl Reads {
             pod: FieldSet::FULL,
             node: FieldSet::FULL,
             topology: true,
+            all_nodes: true,
             feasible_set: true,
             time: true,
             memory: true,
@@ -181,6 +185,12 @@ impl Reads {
         Reads { topology: true, ..self }
     }
 
+    /// Also reads facts of all nodes together.
+    #[must_use]
+    pub fn all_nodes(self) -> Self {
+        Reads { all_nodes: true, ..self }
+    }
+
     /// Also reads which nodes are feasible.
     #[must_use]
     pub fn feasible_set(self) -> Self {
@@ -193,6 +203,7 @@ impl Reads {
         self.pod.bits |= other.pod.bits;
         self.node.bits |= other.node.bits;
         self.topology |= other.topology;
+        self.all_nodes |= other.all_nodes;
         self.feasible_set |= other.feasible_set;
         self.time |= other.time;
         self.memory |= other.memory;

@@ -1,6 +1,7 @@
 //! Rules of this repository that no compiler knows: which room may use which, what pure crates must not touch, and what
 //! every plugin says about itself.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -78,9 +79,10 @@ fn no_signature_of_the_sdk_names_another_ones_types() {
     }
 }
 
+/// Every plugin has its doc comment, and the reference is made of them.
 #[test]
 fn every_plugin_says_what_it_is() {
-    let mut plugins = 0;
+    let mut plugins: BTreeMap<String, String> = BTreeMap::new();
     for file in files(&root().join("crates/plugins/src"), ".rs") {
         let text = read(&file);
         for (position, _) in text.match_indices("\nimpl Plugin for ") {
@@ -88,7 +90,6 @@ fn every_plugin_says_what_it_is() {
             if is_test(&file) {
                 continue;
             }
-            plugins += 1;
             let declaration =
                 text.find(&format!("\npub struct {name}")).unwrap_or_else(|| panic!("{name} is public"));
             let before = &text[..declaration];
@@ -99,9 +100,36 @@ fn every_plugin_says_what_it_is() {
                 let found = found.unwrap_or_else(|| panic!("{name} in {}: no {section}", file.display()));
                 rest = &rest[found..];
             }
+            plugins.insert(name.to_owned(), markdown(doc));
         }
     }
-    assert!(plugins >= 20, "only {plugins} plugins were found");
+    assert!(plugins.len() >= 20, "only {} plugins were found", plugins.len());
+    let mut reference = String::from(
+        "# Plugins\n\nMade from the doc comments of the plugins; run `UPDATE_DOCS=1 cargo test -p supercargo --test tidy` \
+         to make it anew.\n",
+    );
+    for (name, doc) in &plugins {
+        reference.push_str(&format!("\n## {name}\n\n{doc}"));
+    }
+    let path = root().join("docs/reference/plugins.md");
+    #[expect(clippy::disallowed_methods, reason = "how a person asks for the document to be written")]
+    if std::env::var("UPDATE_DOCS").is_ok() {
+        fs::write(&path, &reference).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+    assert_eq!(read(&path), reference, "docs/reference/plugins.md is stale: run with UPDATE_DOCS=1");
+}
+
+/// A doc comment as Markdown: its sections become bold words, links to code become code.
+fn markdown(doc: &str) -> String {
+    let lines = doc.lines().filter_map(|line| line.strip_prefix("///"));
+    let mut text = String::new();
+    for line in lines.map(|line| line.strip_prefix(' ').unwrap_or(line)) {
+        match line.strip_prefix("# ") {
+            Some(section) => text.push_str(&format!("**{section}**\n\n")),
+            None => text.push_str(&format!("{}\n", line.replace("[`", "`").replace("`]", "`"))),
+        }
+    }
+    text
 }
 
 #[test]

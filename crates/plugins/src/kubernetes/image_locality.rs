@@ -43,7 +43,7 @@ impl Plugin for ImageLocality {
     }
 
     fn reads(&self) -> Reads {
-        Reads::nothing().pod(&[PodField::Images, PodField::Volumes]).node(&[NodeField::Images])
+        Reads::nothing().pod(&[PodField::Images, PodField::Volumes]).node(&[NodeField::Images]).all_nodes()
     }
 }
 
