@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Serialize;
 use supercargo_engine::{Evaluation, FilterWord};
 use supercargo_framework::Nomination;
 use supercargo_model::names::resource;
@@ -13,6 +12,7 @@ use supercargo_model::taints::{Effect, Taint, UNSCHEDULABLE_TAINT, find_forbiddi
 use supercargo_model::{NodeRef, Pod, PodSpec, Quantity, Row};
 
 use crate::explanation::Explainer;
+use crate::remedy::{Hint, Remedy};
 use crate::what_if::{evaluate_with, taint_text, tolerate};
 
 /// More hints than this help nobody.
@@ -21,89 +21,6 @@ const HINTS_MAX: usize = 8;
 const EXAMPLES_MAX: usize = 5;
 /// How far the skew of a constraint is raised to see whether that helps.
 const SKEW_STEPS: [i32; 5] = [1, 2, 5, 10, 100];
-
-/// Something that would help.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Hint {
-    /// What, in words for people.
-    pub text: String,
-    /// What, for programs.
-    pub remedy: Remedy,
-    /// How many nodes would be feasible then.
-    pub opens: usize,
-    /// Some of them.
-    pub examples: Vec<String>,
-}
-
-/// What to change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase", tag = "change", rename_all_fields = "camelCase")]
-pub enum Remedy {
-    /// More of some resources on a node: free it, or add it.
-    Resources {
-        /// The node that lacks least.
-        node: String,
-        /// What it lacks, as quantities.
-        missing: BTreeMap<String, String>,
-    },
-    /// One more pod on a node.
-    PodSlot {
-        /// The node.
-        node: String,
-    },
-    /// A toleration for a taint.
-    Toleration {
-        /// The taint's key.
-        key: String,
-        /// Its value.
-        value: String,
-        /// Its effect.
-        effect: String,
-    },
-    /// A node that is cordoned.
-    Uncordon {
-        /// The node.
-        node: String,
-    },
-    /// No such entry in the pod's `nodeSelector`.
-    DropNodeSelector {
-        /// The entry's key.
-        key: String,
-        /// Its value.
-        value: String,
-    },
-    /// No required node affinity.
-    DropNodeAffinity,
-    /// No required affinity to other pods.
-    DropPodAffinity,
-    /// No required anti-affinity to other pods.
-    DropPodAntiAffinity,
-    /// A larger `maxSkew`.
-    MaxSkew {
-        /// Which of the pod's constraints.
-        constraint: usize,
-        /// The smallest skew that was found to help.
-        to: i32,
-    },
-    /// No host ports.
-    DropHostPorts,
-    /// A higher priority, so that it may evict others.
-    Priority {
-        /// The priority it needs.
-        at_least: i32,
-        /// Where it would go.
-        node: String,
-        /// Which pods would be evicted.
-        victims: Vec<String>,
-    },
-    /// Several of these at once, on one node.
-    Several {
-        /// The node.
-        node: String,
-        /// What it takes.
-        remedies: Vec<Remedy>,
-    },
-}
 
 /// Everything that would help, most nodes opened first.
 pub(crate) fn find_hints(explainer: &Explainer<'_>, pod: &Arc<Pod>, thorough: &Evaluation) -> Vec<Hint> {
@@ -219,7 +136,7 @@ impl<'a> Search<'a> {
             }
         }
         let hints = taints.into_iter().filter_map(|taint| {
-            let remedy = toleration_remedy(taint);
+            let remedy = Remedy::toleration(taint);
             let mut hint = self.try_change(String::new(), remedy, |spec| tolerate(spec, taint))?;
             hint.text = format!("a toleration for {} opens {}", taint_text(taint), nodes(hint.opens));
             Some(hint)
@@ -378,7 +295,7 @@ impl<'a> Search<'a> {
                     }
                     while let Some(taint) = find_forbidding(node.taints(), &changed.tolerations).cloned() {
                         tolerate(&mut changed, &taint);
-                        remedies.push(toleration_remedy(&taint));
+                        remedies.push(Remedy::toleration(&taint));
                     }
                 }
                 "NodeAffinity" => {
@@ -406,7 +323,7 @@ impl<'a> Search<'a> {
         if !evaluation.feasible.contains(row) {
             return None;
         }
-        let list: Vec<String> = remedies.iter().map(describe).collect();
+        let list: Vec<String> = remedies.iter().map(Remedy::describe).collect();
         let text = format!("on {}, which is closest: {}", node.name(), list.join(", and "));
         Some(self.hint(text, Remedy::Several { node: node.name().to_string(), remedies }, &[*row]))
     }
@@ -461,34 +378,4 @@ fn quantity(name: &str, amount: i64) -> String {
 
 fn nodes(count: usize) -> String {
     if count == 1 { "1 node".to_owned() } else { format!("{count} nodes") }
-}
-
-fn toleration_remedy(taint: &Taint) -> Remedy {
-    let text = taint_text(taint);
-    let effect = text.rsplit_once(':').map_or("", |(_, effect)| effect);
-    Remedy::Toleration {
-        key: taint.key.to_string(),
-        value: taint.value.to_string(),
-        effect: effect.to_owned(),
-    }
-}
-
-fn describe(remedy: &Remedy) -> String {
-    match remedy {
-        Remedy::Resources { missing, .. } => {
-            let list: Vec<String> =
-                missing.iter().map(|(name, amount)| format!("{amount} more {name}")).collect();
-            list.join(" and ")
-        }
-        Remedy::Toleration { key, value, effect } if value.is_empty() => {
-            format!("a toleration for {key}:{effect}")
-        }
-        Remedy::Toleration { key, value, effect } => format!("a toleration for {key}={value}:{effect}"),
-        Remedy::Uncordon { .. } => "uncordon it".to_owned(),
-        Remedy::DropNodeSelector { key, value } => format!("no nodeSelector {key}={value}"),
-        Remedy::DropNodeAffinity => "no required node affinity".to_owned(),
-        Remedy::DropPodAffinity => "no required pod affinity".to_owned(),
-        Remedy::DropPodAntiAffinity => "no required pod anti-affinity".to_owned(),
-        other => format!("{other:?}"),
-    }
 }

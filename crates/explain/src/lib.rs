@@ -8,12 +8,13 @@ mod explanation;
 mod hints;
 mod obstacles;
 mod placement;
+mod remedy;
 mod render;
 mod what_if;
 
 pub use capacity::{Capacity, CapacityLimit, CapacityOptions, NodeCapacity, capacity};
 pub use explanation::{Explainer, Explanation, Verdict};
-pub use hints::{Hint, Remedy};
 pub use obstacles::{Obstacle, Obstacles, Preemption};
 pub use placement::{Candidate, Placement, RunnerUp};
+pub use remedy::{Hint, Remedy};
 pub use render::{Detail, render, render_capacity};

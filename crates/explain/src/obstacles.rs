@@ -7,7 +7,7 @@ use supercargo_engine::Evaluation;
 use supercargo_framework::Nomination;
 use supercargo_model::Snapshot;
 
-use crate::hints::Hint;
+use crate::remedy::Hint;
 
 /// How many nodes are named as examples of one obstacle.
 const EXAMPLES_MAX: usize = 20;
