@@ -70,6 +70,6 @@ pub use points::{
 };
 pub use profile::{Named, Profile};
 pub use quirks::{Fixes, QUIRKS, Quirk, quirks_reference};
-pub use reads::{Field, FieldSet, NodeField, PodField, Query, QuerySource, Reads};
+pub use reads::{Field, FieldSet, NodeField, PodField, Query, QueryAnswer, QuerySource, Reads};
 pub use registry::{DuplicatePlugin, PluginType, Registry};
 pub use status::{Code, Status};

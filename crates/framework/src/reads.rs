@@ -4,7 +4,8 @@
 //! the plugin reads has changed; the driver watches the kinds that somebody reads, and access rules are made from
 //! the same list. A plugin that declares nothing reads everything: always right, only slower.
 
-use supercargo_model::{Kind, ReadableKind};
+use serde::Deserialize;
+use supercargo_model::{Kind, KindId, Object, ReadableKind, Snapshot, Timestamp};
 
 /// What a plugin reads.
 #[derive(Clone, Debug)]
@@ -107,6 +108,16 @@ pub struct Query {
     pub deadline: std::time::Duration,
 }
 
+/// The newest answer to a [`Query`], which the driver keeps among the cluster's objects: so it is part of the snapshot,
+/// and its version changes with it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct QueryAnswer {
+    /// What was answered.
+    pub value: serde_json::Value,
+    /// When.
+    pub at: Timestamp,
+}
+
 /// Whom a [`Query`] asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QuerySource {
@@ -124,6 +135,25 @@ pub enum QuerySource {
         /// The address.
         url: String,
     },
+}
+
+impl Kind for QueryAnswer {
+    const ID: KindId =
+        KindId { group: "supercargo.dev", version: "v1alpha1", kind: "QueryAnswer", plural: "queryanswers" };
+}
+
+impl Query {
+    /// The newest answer, if there is one yet.
+    pub fn answer<'a>(&self, cluster: &'a Snapshot) -> Option<&'a QueryAnswer> {
+        cluster.objects().get("", &self.name)
+    }
+}
+
+impl QueryAnswer {
+    /// The answer as the driver puts it into the cluster.
+    pub fn into_object(self, query: &str) -> Object {
+        Object::new("", query, self)
+    }
 }
 
 impl Reads {

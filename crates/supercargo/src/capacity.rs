@@ -14,8 +14,8 @@ use crate::outcome::Outcome;
 
 #[derive(Debug, Args)]
 pub(crate) struct CapacityArguments {
-    /// What `kubectl get … -o yaml` or `-o json` printed; `-` is standard input. Pods that are pending in them are
-    /// counted if no `--like` is given
+    /// What `kubectl get … -o yaml` or `-o json` printed, and manifests of pods; `-` is standard input. Without `--like`
+    /// the pods of files that hold no node are counted, or else those that are pending
     #[arg(short = 'f', long = "filename", required = true, value_name = "FILE")]
     pub(crate) files: Vec<String>,
     /// A pod in the files to count more of, bound or pending; may be given several times
@@ -51,10 +51,11 @@ pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::R
 /// The pods to make copies of, unbound.
 fn models(files: &ClusterFiles, names: &[String]) -> anyhow::Result<Vec<Arc<Pod>>> {
     if names.is_empty() {
-        if files.pending.is_empty() {
+        let pods = if files.manifests.is_empty() { &files.pending } else { &files.manifests };
+        if pods.is_empty() {
             bail!("no pod to count: name one with --like, or give a manifest of one with -f");
         }
-        return Ok(files.pending.clone());
+        return Ok(pods.clone());
     }
     names
         .iter()

@@ -24,6 +24,8 @@ pub(crate) struct Scheduler {
 pub(crate) struct ClusterFiles {
     pub(crate) cluster: Cluster,
     pub(crate) pending: Vec<Arc<Pod>>,
+    /// The pending pods of files that hold no node: manifests, written to ask about them.
+    pub(crate) manifests: Vec<Arc<Pod>>,
     /// Bound pods, for those who ask about one by name.
     pub(crate) bound: BTreeMap<String, Arc<Pod>>,
     /// What people should know about the files.
@@ -80,13 +82,21 @@ impl ClusterFiles {
         let mut read = ClusterFiles {
             cluster: Cluster::default(),
             pending: Vec::new(),
+            manifests: Vec::new(),
             bound: BTreeMap::new(),
             notes: String::new(),
         };
         let mut seen = Seen { files, names: BTreeMap::new() };
+        let mut holds_nodes = vec![false; files.len()];
         for (location, object) in dump.objects {
+            holds_nodes[location.dump] |= matches!(object, Decoded::Node(_));
             read.add(object, location, &mut seen)?;
         }
+        let is_manifest = |pod: &&Arc<Pod>| {
+            let location = seen.names.get(&format!("pod {}", pod.key()));
+            location.is_some_and(|location| !holds_nodes[location.dump])
+        };
+        read.manifests = read.pending.iter().filter(is_manifest).cloned().collect();
         for (kind, count) in &dump.ignored {
             read.notes.push_str(&format!("note: {count} left out of kind {kind}\n"));
         }

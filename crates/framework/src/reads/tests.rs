@@ -35,3 +35,23 @@ fn together_two_plugins_read_what_either_reads() {
     assert_eq!(both.kinds.iter().map(|kind| kind.id.kind).collect::<Vec<_>>(), ["Service", "Namespace"]);
     assert_eq!(both.queries, [query], "what two ask is asked once");
 }
+
+#[test]
+fn an_answer_from_outside_is_part_of_the_snapshot() {
+    let query = Query {
+        name: "load".to_owned(),
+        source: QuerySource::Http { url: "http://127.0.0.1:9000/load".to_owned() },
+        refresh: std::time::Duration::from_secs(30),
+        deadline: std::time::Duration::from_secs(5),
+    };
+    let mut cluster = supercargo_model::Cluster::default();
+    assert_eq!(query.answer(cluster.snapshot()), None, "nobody has answered yet");
+    let answer = |load: u32| QueryAnswer { value: load.into(), at: Timestamp::from_seconds(i64::from(load)) };
+    cluster.put_object(answer(1).into_object("load"));
+    let before = cluster.snapshot().clone();
+    cluster.put_object(answer(2).into_object("load"));
+    assert_eq!(query.answer(&before), Some(&answer(1)), "a cycle keeps the answer it began with");
+    assert_eq!(query.answer(cluster.snapshot()), Some(&answer(2)));
+    let version = |snapshot: &Snapshot| snapshot.objects().version(QueryAnswer::ID);
+    assert!(version(cluster.snapshot()) > version(&before));
+}
