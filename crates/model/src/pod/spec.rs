@@ -194,7 +194,7 @@ pub enum VolumeSource {
 
 impl PodSpec {
     pub(super) fn parse(words: &SpecWords) -> Self {
-        let affinity = words.affinity.as_ref();
+        let affinity = words.affinity.as_deref();
         PodSpec {
             scheduler_name: words.scheduler_name.clone(),
             priority: words.priority.unwrap_or(0),
@@ -327,7 +327,9 @@ impl Volume {
 impl VolumeSource {
     fn parse(words: &VolumeWords) -> Option<Self> {
         use VolumeSource as Source;
-        let disk = |field: &Option<DiskWords>, make: fn(DiskWords) -> Source| field.clone().map(make);
+        let disk = |field: &Option<Box<DiskWords>>, make: fn(DiskWords) -> Source| {
+            field.as_deref().cloned().map(make)
+        };
         disk(&words.persistent_volume_claim, |claim| Source::Claim(claim.claim_name))
             .or_else(|| words.ephemeral.map(|_| Source::Ephemeral))
             .or_else(|| disk(&words.image, |image| Source::Image(normalized_image(&image.reference))))

@@ -59,7 +59,7 @@ impl PodWords {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct SpecWords {
-    pub(super) affinity: Option<AffinityWords>,
+    pub(super) affinity: Option<Box<AffinityWords>>,
     #[serde(deserialize_with = "null_default")]
     pub(super) containers: Vec<ContainerWords>,
     #[serde(deserialize_with = "null_default")]
@@ -197,19 +197,19 @@ pub(super) struct PortWords {
 pub(super) struct VolumeWords {
     #[serde(deserialize_with = "null_default")]
     pub(super) name: Box<str>,
-    pub(super) persistent_volume_claim: Option<DiskWords>,
+    pub(super) persistent_volume_claim: Option<Box<DiskWords>>,
     pub(super) ephemeral: Option<IgnoredAny>,
-    pub(super) image: Option<DiskWords>,
-    pub(super) csi: Option<DiskWords>,
-    pub(super) gce_persistent_disk: Option<DiskWords>,
-    pub(super) aws_elastic_block_store: Option<DiskWords>,
-    pub(super) azure_disk: Option<DiskWords>,
+    pub(super) image: Option<Box<DiskWords>>,
+    pub(super) csi: Option<Box<DiskWords>>,
+    pub(super) gce_persistent_disk: Option<Box<DiskWords>>,
+    pub(super) aws_elastic_block_store: Option<Box<DiskWords>>,
+    pub(super) azure_disk: Option<Box<DiskWords>>,
     pub(super) azure_file: Option<IgnoredAny>,
-    pub(super) cinder: Option<DiskWords>,
-    pub(super) portworx_volume: Option<DiskWords>,
+    pub(super) cinder: Option<Box<DiskWords>>,
+    pub(super) portworx_volume: Option<Box<DiskWords>>,
     pub(super) vsphere_volume: Option<IgnoredAny>,
-    pub(super) iscsi: Option<DiskWords>,
-    pub(super) rbd: Option<DiskWords>,
+    pub(super) iscsi: Option<Box<DiskWords>>,
+    pub(super) rbd: Option<Box<DiskWords>>,
 }
 
 /// The fields that tell one volume from another; each kind of volume has a few of them.
