@@ -69,7 +69,9 @@ fn image_names(spec: &PodSpec) -> impl Iterator<Item = &str> {
 
 fn scaled_size(image: ImageState, node_count: usize) -> i64 {
     let spread = f64::from(image.node_count) / node_count as f64;
-    (image.size as f64 * spread) as i64
+    let scaled = image.size as f64 * spread;
+    // What does not fit becomes the smallest number, as upstream's conversion makes it on amd64.
+    if (-(2_f64.powi(63))..2_f64.powi(63)).contains(&scaled) { scaled as i64 } else { i64::MIN }
 }
 
 fn score(sum: i64, container_count: usize) -> i64 {

@@ -2,7 +2,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use supercargo_framework::{
     Actions, Args, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, FieldProblems, Filter, Hint,
-    NodeField, NodeScore, Plugin, PodField, PreFilter, PreFilterResult, PreScore, Reads, Score, Status,
+    NodeField, NodeScore, Plugin, PodField, PreFilter, PreFilterResult, PreScore, ProblemKind, Reads, Score,
+    Status,
 };
 use supercargo_model::node_selector::{NodeSelector, NodeSelectorWords, PreferredTerm, PreferredTermWords};
 use supercargo_model::{NodeRef, Pod, Row};
@@ -87,10 +88,54 @@ impl AddedAffinity {
     }
 }
 
+/// Finds fields of a node affinity that do not exist; Kubernetes reads arguments strictly.
+fn check_fields(value: &Value, shape: &Shape, path: &str, problems: &mut FieldProblems) {
+    match (shape, value) {
+        (Shape::List(inner), Value::Array(items)) => {
+            for (index, item) in items.iter().enumerate() {
+                check_fields(item, inner, &format!("{path}[{index}]"), problems);
+            }
+        }
+        (Shape::Object(fields), Value::Object(entries)) => {
+            for (name, value) in entries {
+                match fields.iter().find(|(field, _)| field == name) {
+                    Some((_, inner)) => check_fields(value, inner, &format!("{path}.{name}"), problems),
+                    None => problems.add(
+                        format!("{path}.{name}"),
+                        ProblemKind::Unreadable,
+                        format!("unknown field {name:?}"),
+                    ),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Which fields there are.
+enum Shape {
+    Any,
+    List(&'static Shape),
+    Object(&'static [(&'static str, Shape)]),
+}
+
+const REQUIREMENTS: Shape =
+    Shape::List(&Shape::Object(&[("key", Shape::Any), ("operator", Shape::Any), ("values", Shape::Any)]));
+const TERM: Shape = Shape::Object(&[("matchExpressions", REQUIREMENTS), ("matchFields", REQUIREMENTS)]);
+const REQUIRED: Shape = Shape::Object(&[("nodeSelectorTerms", Shape::List(&TERM))]);
+const PREFERRED: Shape = Shape::List(&Shape::Object(&[("weight", Shape::Any), ("preference", TERM)]));
+
 impl Args for NodeAffinityArgs {
     fn validate(&self, problems: &mut FieldProblems) {
         let Some(added) = &self.added_affinity else { return };
         let path = |field| format!("addedAffinity.{field}DuringSchedulingIgnoredDuringExecution");
+        for (value, shape, name) in
+            [(&added.required, &REQUIRED, "required"), (&added.preferred, &PREFERRED, "preferred")]
+        {
+            if let Some(value) = value {
+                check_fields(value, shape, &path(name), problems);
+            }
+        }
         if let Err(error) = added.required() {
             problems.invalid(path("required"), &added.required, error);
         }

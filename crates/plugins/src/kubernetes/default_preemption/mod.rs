@@ -169,7 +169,8 @@ impl DefaultPreemption {
         PostFilterResult {
             status: Status::success(),
             nomination: Nomination::Node(cluster.node(best.row).name().clone()),
-            victims: best.victims,
+            // Those that are on their way out already need not be told.
+            victims: best.victims.into_iter().filter(|victim| !victim.is_terminating()).collect(),
         }
     }
 

@@ -84,7 +84,8 @@ impl Score for PodTopologySpread {
         let (minimum, maximum) =
             counted.fold((i64::MAX, 0), |(minimum, maximum), score| (minimum.min(score), maximum.max(score)));
         for score in scores {
-            score.score = if state.ignored.contains(&score.row) {
+            // Upstream marks ignored nodes by a score of -1, so a node that comes to -1 by itself is taken for one.
+            score.score = if state.ignored.contains(&score.row) || score.score == -1 {
                 0
             } else if maximum == 0 {
                 MAX_NODE_SCORE
