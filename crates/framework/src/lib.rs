@@ -39,6 +39,8 @@
 //! Everything else is an addition to that: [`Args`] for arguments, [`Plugin::reads`] for speed, [`Enqueue`] for
 //! waking pods up only when it helps, [`Memory`] for what outlives a cycle.
 
+#![warn(missing_docs)]
+
 mod args;
 mod cycle;
 mod diagnosis;

@@ -227,6 +227,31 @@ impl Reads {
         Reads { feasible_set: true, ..self }
     }
 
+    /// Also reads the time of the attempt.
+    #[must_use]
+    pub fn time(self) -> Self {
+        Reads { time: true, ..self }
+    }
+
+    /// Also reads what the plugin remembers from earlier cycles.
+    #[must_use]
+    pub fn memory(self) -> Self {
+        Reads { memory: true, ..self }
+    }
+
+    /// Also reads pods and nodes as they came from the API.
+    #[must_use]
+    pub fn raw_objects(self) -> Self {
+        Reads { raw_objects: true, ..self }
+    }
+
+    /// Also reads the answers to a query.
+    #[must_use]
+    pub fn query(mut self, query: Query) -> Self {
+        self.queries.push(query);
+        self
+    }
+
     /// Everything that either reads.
     #[must_use]
     pub fn and(mut self, other: Reads) -> Self {

@@ -3,6 +3,8 @@
 //! Everything here is pure: no I/O, no clock, no randomness. Types named `…Words` are what the API writes, as far
 //! as the scheduler reads it; they are converted once into the types that the rest of Supercargo works with.
 
+#![warn(missing_docs)]
+
 pub mod cluster;
 mod decode;
 mod intern;

@@ -5,7 +5,7 @@
 
 pub mod kubernetes;
 
-use supercargo_framework::{DuplicatePlugin, Registry};
+use supercargo_framework::Registry;
 
 /// All plugins that come with Supercargo.
 pub fn registry() -> Registry {
@@ -13,6 +13,3 @@ pub fn registry() -> Registry {
     kubernetes::register(&mut registry).expect("the names of our own plugins differ");
     registry
 }
-
-/// Why registering failed, for those who add plugins of their own to [`registry`].
-pub type RegistryError = DuplicatePlugin;

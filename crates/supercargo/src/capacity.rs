@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::Args;
 use supercargo_explain::{Capacity, CapacityOptions, Detail, capacity, render_capacity};
 use supercargo_framework::Registry;
@@ -18,13 +18,14 @@ pub(crate) struct CapacityArguments {
     /// the pods of files that hold no node are counted, or else those that are pending
     #[arg(short = 'f', long = "filename", required = true, value_name = "FILE")]
     pub(crate) files: Vec<String>,
-    /// A pod in the files to count more of, bound or pending; may be given several times
-    #[arg(long, value_name = "NAMESPACE/NAME")]
+    /// A pod in the files to count more of, bound or pending; may be given several times; without a
+    /// namespace, of the namespace `default`
+    #[arg(long, value_name = "[NAMESPACE/]NAME")]
     pub(crate) like: Vec<String>,
     /// The scheduler's configuration; the default one if not given
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<String>,
-    /// Stop counting here
+    /// Stop counting here. The nodes are then some that have room, not those that so many pods would go to
     #[arg(long, default_value_t = 100_000)]
     pub(crate) most: usize,
     /// How to print it
@@ -36,6 +37,9 @@ pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::R
     let scheduler = Scheduler::from_file(options.config.as_deref(), registry)?;
     let mut files = ClusterFiles::read(&options.files, &scheduler)?;
     let mut capacities: Vec<Capacity> = Vec::new();
+    if options.like.is_empty() && files.manifests.is_empty() {
+        files.keep_ours(&scheduler);
+    }
     for pod in models(&files, &options.like)? {
         let profile = scheduler.profile(&pod)?;
         let how = CapacityOptions { now: now(), fixes: scheduler.fixes, most: options.most };
@@ -60,10 +64,7 @@ fn models(files: &ClusterFiles, names: &[String]) -> anyhow::Result<Vec<Arc<Pod>
     names
         .iter()
         .map(|name| {
-            let full_name = if name.contains('/') { name.clone() } else { format!("default/{name}") };
-            let pending = files.pending.iter().find(|pod| pod.key() == full_name);
-            let pod = pending.or_else(|| files.bound.get(&full_name));
-            let pod = pod.with_context(|| format!("there is no pod {full_name} in the files"))?;
+            let pod = files.find(name)?;
             Ok(Arc::new(Pod { node_name: None, status: None, deleted_at: None, ..(**pod).clone() }))
         })
         .collect()

@@ -61,6 +61,11 @@ impl Scheduler {
         })
     }
 
+    /// Whether a pod is none of this scheduler's: it is another one's, or it is being deleted, so nobody will place it.
+    pub(crate) fn leaves_alone(&self, pod: &Pod) -> bool {
+        pod.is_terminating() || self.profile(pod).is_err()
+    }
+
     /// Reads the kinds that the plugins of all profiles read.
     pub(crate) fn decoder(&self) -> Decoder {
         let reads = self.profiles.iter().filter_map(|profile| profile.reads.as_ref());
@@ -101,6 +106,37 @@ impl ClusterFiles {
             read.notes.push_str(&format!("note: {count} left out of kind {kind}\n"));
         }
         Ok(read)
+    }
+
+    /// The pod of that name; without a namespace, of the default one.
+    pub(crate) fn find(&self, name: &str) -> anyhow::Result<&Arc<Pod>> {
+        let full_name = if name.contains('/') { name.to_owned() } else { format!("default/{name}") };
+        let pending = self.pending.iter().find(|pod| pod.key() == full_name);
+        pending.or_else(|| self.bound.get(&full_name)).with_context(|| {
+            let count = self.pending.len();
+            format!("there is no pod {full_name} in the files, which hold {count} pending ones; finished ones are left out")
+        })
+    }
+
+    /// Leaves out pending pods that are not the scheduler's to place, and says so.
+    pub(crate) fn keep_ours(&mut self, scheduler: &Scheduler) {
+        let mut left_out = Vec::new();
+        self.pending.retain(|pod| {
+            let leave = scheduler.leaves_alone(pod);
+            if leave {
+                left_out.push(pod.key());
+            }
+            !leave
+        });
+        if let Some(first) = left_out.first() {
+            let others = match left_out.len() - 1 {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            self.notes.push_str(&format!(
+                "note: {first}{others} left out: another scheduler's, or being deleted; ask about one by its name\n"
+            ));
+        }
     }
 
     fn add(&mut self, object: Decoded, location: Location, seen: &mut Seen<'_>) -> anyhow::Result<()> {

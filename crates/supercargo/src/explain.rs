@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use anyhow::bail;
 use clap::{Args, ValueEnum};
 use supercargo_explain::{Detail, Explainer, Explanation, render};
 use supercargo_framework::{Context, Memories, Registry};
@@ -19,8 +18,8 @@ pub(crate) struct ExplainOptions {
     /// The scheduler's configuration; the default one if not given
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<String>,
-    /// Only this pod
-    #[arg(long, value_name = "NAMESPACE/NAME")]
+    /// Only this pod, pending or bound; without a namespace, of the namespace `default`
+    #[arg(long, value_name = "[NAMESPACE/]NAME")]
     pub(crate) pod: Option<String>,
     /// How to print it
     #[arg(short, long, value_enum, default_value_t = View::Table)]
@@ -41,7 +40,7 @@ pub(crate) enum View {
 pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Result<Outcome> {
     let scheduler = Scheduler::from_file(options.config.as_deref(), registry)?;
     let mut files = ClusterFiles::read(&options.files, &scheduler)?;
-    let pods = chosen_pods(&mut files, options.pod.as_deref())?;
+    let pods = chosen_pods(&mut files, &scheduler, options.pod.as_deref())?;
     let memories = Memories::default();
     let mut explanations: Vec<(Arc<Pod>, Explanation)> = Vec::new();
     for pod in pods {
@@ -70,21 +69,23 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
 }
 
 /// The pods to explain. One that is bound is explained as if it had to be placed again.
-fn chosen_pods(files: &mut ClusterFiles, name: Option<&str>) -> anyhow::Result<Vec<Arc<Pod>>> {
-    let Some(name) = name else { return Ok(std::mem::take(&mut files.pending)) };
-    let full_name = if name.contains('/') { name.to_owned() } else { format!("default/{name}") };
-    if let Some(pod) = files.pending.iter().find(|pod| pod.key() == full_name) {
-        return Ok(vec![pod.clone()]);
-    }
-    let Some(pod) = files.bound.get(&full_name) else {
-        bail!("there is no pod {full_name} in the files; there are {} pending ones", files.pending.len());
+fn chosen_pods(
+    files: &mut ClusterFiles,
+    scheduler: &Scheduler,
+    name: Option<&str>,
+) -> anyhow::Result<Vec<Arc<Pod>>> {
+    let Some(name) = name else {
+        files.keep_ours(scheduler);
+        return Ok(std::mem::take(&mut files.pending));
     };
+    let pod = files.find(name)?.clone();
+    let Some(node) = &pod.node_name else { return Ok(vec![pod]) };
     files.cluster.remove_pod(&pod.uid);
-    let node = pod.node_name.as_deref().unwrap_or_default();
-    files.notes.push_str(&format!(
-        "note: {full_name} runs on {node}; this is what would become of it without that\n"
-    ));
-    Ok(vec![Arc::new(Pod { node_name: None, ..(**pod).clone() })])
+    let key = pod.key();
+    files
+        .notes
+        .push_str(&format!("note: {key} runs on {node}; this is what would become of it without that\n"));
+    Ok(vec![Arc::new(Pod { node_name: None, ..(*pod).clone() })])
 }
 
 /// Pods that differ in nothing but their names.

@@ -81,10 +81,12 @@ impl Quantity {
         Self::small(value, -i32::from(MILLI_PLACES), Format::DecimalSi)
     }
 
+    /// The notation it was written in, which it is printed in as well.
     pub fn format(&self) -> Format {
         self.format
     }
 
+    /// Whether it is zero.
     pub fn is_zero(&self) -> bool {
         match &self.amount {
             Amount::Small { mantissa, .. } => *mantissa == 0,

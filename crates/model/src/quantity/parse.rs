@@ -7,6 +7,7 @@ use super::{Format, Quantity, Spelling};
 
 /// Why a text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum ParseQuantityError {
     #[error("an empty text is not a quantity")]
     Empty,

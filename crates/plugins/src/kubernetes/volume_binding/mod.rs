@@ -77,7 +77,7 @@ impl Plugin for VolumeBinding {
     }
 
     fn reads(&self) -> Reads {
-        let reads = Reads::nothing()
+        Reads::nothing()
             .pod(&[PodField::Volumes, PodField::Namespace])
             .node(&[NodeField::Name, NodeField::Labels])
             .kind::<PersistentVolume>()
@@ -85,8 +85,8 @@ impl Plugin for VolumeBinding {
             .kind::<StorageClass>()
             .kind::<CSINode>()
             .kind::<CSIDriver>()
-            .kind::<CSIStorageCapacity>();
-        Reads { memory: true, ..reads }
+            .kind::<CSIStorageCapacity>()
+            .memory()
     }
 }
 
