@@ -80,6 +80,8 @@ pub struct Rules {
     pub blame_all_plugins: bool,
     /// The node that the pod is nominated to is tried first, and taken if the pod fits.
     pub prefer_nominated_node: bool,
+    /// Whether PostFilter plugins, such as preemption, are asked when no node is feasible.
+    pub run_post_filter: bool,
     /// Which of several best nodes is taken.
     pub ties: Ties,
 }
@@ -102,6 +104,7 @@ impl Rules {
         sample_nodes: true,
         blame_all_plugins: false,
         prefer_nominated_node: true,
+        run_post_filter: true,
         ties: Ties::Seeded,
     };
 
@@ -112,6 +115,7 @@ impl Rules {
         sample_nodes: false,
         blame_all_plugins: true,
         prefer_nominated_node: false,
+        run_post_filter: true,
         ties: Ties::SmallestName,
     };
 }
@@ -141,9 +145,9 @@ pub fn evaluate(
     if evaluation.error.is_some() {
         return evaluation;
     }
-    if evaluation.feasible.is_empty() {
+    if evaluation.feasible.is_empty() && rules.run_post_filter {
         post_filter(profile, &cycle, &pre_filtered.filters, &mut evaluation);
-    } else {
+    } else if !evaluation.feasible.is_empty() {
         choose(profile, &mut cycle, rules, &mut evaluation);
         evaluation.plans = plans(profile, &cycle, evaluation.chosen);
     }

@@ -18,6 +18,7 @@ pub(crate) const RULES: Rules = Rules {
     sample_nodes: false,
     blame_all_plugins: false,
     prefer_nominated_node: false,
+    run_post_filter: true,
     ties: Ties::SmallestName,
 };
 
@@ -79,19 +80,21 @@ impl<'a> Explainer<'a> {
                 return Verdict::Held { plugin: named.name.to_owned(), reason: status.message() };
             }
         }
-        let evaluation = self.evaluate(pod, Thoroughness::FirstRejection);
+        let evaluation = self.evaluate(pod, RULES, Thoroughness::FirstRejection);
         if let Some(error) = evaluation.error {
             return Verdict::Failed { error };
         }
         if !evaluation.feasible.is_empty() {
             return Verdict::Placed(Placement::new(&evaluation, self.context.cluster));
         }
-        let thorough = self.evaluate(pod, Thoroughness::EveryWord);
-        let hints = find_hints(self, pod, &thorough);
+        // What the filters say is all that is wanted now: preemption has had its say.
+        let only_filters = Rules { run_post_filter: false, ..RULES };
+        let thorough = self.evaluate(pod, only_filters, Thoroughness::EveryWord);
+        let hints = find_hints(self, pod, &thorough, !evaluation.victims.is_empty());
         Verdict::Pending(Obstacles::new(&evaluation, self.context.cluster, hints))
     }
 
-    pub(crate) fn evaluate(&self, pod: &Arc<Pod>, thoroughness: Thoroughness) -> Evaluation {
-        evaluate(self.profile, self.context.clone(), pod, RULES, thoroughness, &mut 0)
+    pub(crate) fn evaluate(&self, pod: &Arc<Pod>, rules: Rules, thoroughness: Thoroughness) -> Evaluation {
+        evaluate(self.profile, self.context.clone(), pod, rules, thoroughness, &mut 0)
     }
 }

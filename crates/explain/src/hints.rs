@@ -1,6 +1,6 @@
 //! What would help a pod that fits nowhere, each tried before it is said.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use supercargo_engine::{Evaluation, FilterWord};
@@ -13,17 +13,24 @@ use supercargo_model::{NodeRef, Pod, PodSpec, Quantity, Row};
 
 use crate::explanation::Explainer;
 use crate::remedy::{Hint, Remedy};
-use crate::what_if::{evaluate_with, taint_text, tolerate};
+use crate::what_if::{evaluate_with, evaluate_with_priority, taint_text, tolerate};
 
 /// More hints than this help nobody.
 const HINTS_MAX: usize = 8;
 /// How many nodes a hint names.
 const EXAMPLES_MAX: usize = 5;
+/// Higher priorities are the system's.
+const USER_PRIORITY_MAX: i32 = 1_000_000_000;
 /// How far the skew of a constraint is raised to see whether that helps.
 const SKEW_STEPS: [i32; 5] = [1, 2, 5, 10, 100];
 
 /// Everything that would help, most nodes opened first.
-pub(crate) fn find_hints(explainer: &Explainer<'_>, pod: &Arc<Pod>, thorough: &Evaluation) -> Vec<Hint> {
+pub(crate) fn find_hints(
+    explainer: &Explainer<'_>,
+    pod: &Arc<Pod>,
+    thorough: &Evaluation,
+    preempts: bool,
+) -> Vec<Hint> {
     let search = Search { explainer, pod, thorough };
     let mut hints = Vec::new();
     hints.extend(search.resources());
@@ -33,7 +40,9 @@ pub(crate) fn find_hints(explainer: &Explainer<'_>, pod: &Arc<Pod>, thorough: &E
     hints.extend(search.other_pods());
     hints.extend(search.skews());
     hints.extend(search.host_ports());
-    hints.extend(search.priority());
+    if !preempts {
+        hints.extend(search.priority());
+    }
     if hints.is_empty() {
         hints.extend(search.several());
     }
@@ -93,17 +102,11 @@ impl<'a> Search<'a> {
         let needed = |missing: &Amounts| missing.values().copied().collect::<Vec<i64>>();
         let (row, missing) = nodes.iter().min_by_key(|(row, missing)| (needed(missing), *row))?;
         let name = self.node(*row).name().to_string();
-        let others = nodes.len() - 1;
-        let more = match others {
-            0 => String::new(),
-            1 => "; one other node lacks only that too".to_owned(),
-            _ => format!("; {others} other nodes lack only that too"),
-        };
         if missing.contains_key(resource::PODS) {
             if missing.len() > 1 || !self.explainer.context.cluster.nominated_to(&name).is_empty() {
                 return None;
             }
-            let text = format!("room for one more pod on {name}{more}");
+            let text = format!("room for one more pod on {name}");
             return Some(Hint {
                 text,
                 remedy: Remedy::PodSlot { node: name.clone() },
@@ -116,14 +119,22 @@ impl<'a> Search<'a> {
             .map(|(resource, amount)| (resource.clone(), quantity(resource, *amount)))
             .collect();
         let evaluation = evaluate_with(self.explainer, self.pod, |spec| request_less(spec, missing));
-        if !evaluation.feasible.contains(row) {
+        let feasible: BTreeSet<Row> = evaluation.feasible.into_iter().collect();
+        let opened: Vec<Row> =
+            nodes.iter().map(|(row, _)| *row).filter(|row| feasible.contains(row)).collect();
+        if !opened.contains(row) {
             return None;
         }
         let list: Vec<String> =
             amounts.iter().map(|(resource, amount)| format!("{amount} more {resource}")).collect();
-        let text = format!("{} on {name}{more}", list.join(" and "));
-        let remedy = Remedy::Resources { node: name.clone(), missing: amounts };
-        Some(Hint { text, remedy, opens: 1, examples: vec![name] })
+        let place = if opened.len() == 1 { name.clone() } else { format!("any of {} nodes", opened.len()) };
+        let more = match nodes.len() - opened.len() {
+            0 => String::new(),
+            1 => "; 1 other node lacks more of it".to_owned(),
+            others => format!("; {others} other nodes lack more of it"),
+        };
+        let text = format!("{} on {place}{more}", list.join(" and "));
+        Some(self.hint(text, Remedy::Resources { node: name, missing: amounts }, &opened))
     }
 
     fn tolerations(&self) -> Vec<Hint> {
@@ -245,15 +256,16 @@ impl<'a> Search<'a> {
 
     /// What it could evict if it mattered more.
     fn priority(&self) -> Option<Hint> {
-        if self.pod.spec.preemption_policy == PreemptionPolicy::Never || !self.thorough.victims.is_empty() {
+        if self.pod.spec.preemption_policy == PreemptionPolicy::Never {
             return None;
         }
         let cluster = self.explainer.context.cluster;
         let highest = cluster.nodes().flat_map(|node| node.pods()).map(|pod| pod.priority()).max()?;
         let priority = highest.checked_add(1).filter(|priority| *priority > self.pod.priority())?;
-        let evaluation = evaluate_with(self.explainer, self.pod, |spec| spec.priority = priority);
+        let with_all = evaluate_with_priority(self.explainer, self.pod, priority.min(USER_PRIORITY_MAX));
+        let needed = with_all.victims.iter().map(|pod| pod.priority()).max()?.checked_add(1)?;
+        let evaluation = evaluate_with_priority(self.explainer, self.pod, needed);
         let Nomination::Node(node) = &evaluation.nomination else { return None };
-        let needed = evaluation.victims.iter().map(|pod| pod.priority()).max()?.checked_add(1)?;
         let victims: Vec<String> = evaluation.victims.iter().map(|pod| pod.key()).collect();
         let pods = if victims.len() == 1 { "1 pod".to_owned() } else { format!("{} pods", victims.len()) };
         let text = format!("with a priority of {needed} or more it could evict {pods} on {node}");

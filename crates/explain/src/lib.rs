@@ -1,7 +1,8 @@
 //! Says where a pod would go and why there, or why nowhere and what would help.
 //!
 //! An explanation is a value ([`Explanation`]); a table, JSON or a web page are views of it. What it says would help has been
-//! tried: each [`Hint`] comes from an evaluation in which the pod did fit.
+//! tried: each [`Hint`] comes from an evaluation in which the pod did fit, or, where only room for one more pod is missing,
+//! from every filter's word that nothing else is.
 
 mod capacity;
 mod explanation;

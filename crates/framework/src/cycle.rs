@@ -35,7 +35,21 @@ pub struct Cycle<'a> {
     state: TypedMap,
 }
 
+/// What plugins left in a cycle, kept while the pod waits for something.
+#[derive(Clone, Debug, Default)]
+pub struct CycleState(TypedMap);
+
 impl<'a> Cycle<'a> {
+    /// Goes on with a cycle after a wait, on the cluster as it is by then.
+    pub fn resume(pod: &'a Arc<Pod>, context: Context<'a>, state: CycleState) -> Self {
+        Cycle { pod, context, state: state.0 }
+    }
+
+    /// What plugins left in the cycle, to go on with later.
+    pub fn into_state(self) -> CycleState {
+        CycleState(self.state)
+    }
+
     /// A new attempt.
     pub fn new(pod: &'a Arc<Pod>, context: Context<'a>) -> Self {
         Cycle { pod, context, state: TypedMap::default() }

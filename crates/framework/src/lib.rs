@@ -58,7 +58,7 @@ mod status;
 mod typed;
 
 pub use args::{Args, FieldProblem, FieldProblems, NoArgs, ProblemKind};
-pub use cycle::{Context, Cycle};
+pub use cycle::{Context, Cycle, CycleState};
 pub use diagnosis::Diagnosis;
 pub use duration::{GoDuration, InvalidDuration};
 pub use effects::{Effect, News, Step};

@@ -24,7 +24,7 @@ default/train-1 would stay pending: none of 3 nodes fits
       2  NodeResourcesFit  Insufficient cpu                  n1, n2
       1  TaintToleration   node(s) had untolerated taint(s)  n3
   what would help:
-    - 500m more cpu on n1; one other node lacks only that too
+    - 500m more cpu on n1; 1 other node lacks more of it
     - a toleration for dedicated=batch:NoSchedule opens 1 node
     - with a priority of 1 or more it could evict 1 pod on n1
 ";
