@@ -328,7 +328,25 @@ def wide(g):
     return mixed2(g, Touch(nodes=(100, 101, 125, 150), share=(0.2, 0.5), pending=(1, 2)))
 
 
+def leaving(g):
+    """Preemption where some victims are on their way out already, and some preemptors have preempted before."""
+    case = g.case("", g.r.choice(["preemption", "preemption-affinity", "nominated"]))
+    del case["name"]
+    placed = [o for o in case["objects"] if o["kind"] == "Pod" and o["spec"].get("nodeName")]
+    for p in placed:
+        if g.chance(0.35):
+            p["metadata"]["deletionTimestamp"] = "2026-01-01T02:00:00Z"
+            if g.chance(0.6):
+                p["status"]["conditions"] = [{"type": "DisruptionTarget", "status": g.r.choice(["True", "True", "False"]),
+                                              "reason": g.r.choice(["PreemptionByScheduler", "PreemptionByScheduler", "EvictionByEvictionAPI"])}]
+    for p in case["pods"][:1]:  # later ones may have lost their nomination to an earlier preemptor
+        if placed and g.chance(0.4):
+            p["status"]["nominatedNodeName"] = g.r.choice(placed)["spec"]["nodeName"]
+    return case
+
+
 FAMILIES = {
+    "leaving": leaving,
     **{name: lambda g, t=touch: cluster(g, [t]) for name, touch in TOUCHES.items()},
     "claims": lambda g: cluster(g, [Touch(pod=claims_pod, extra=claims_extra, whole=claims_whole)]),
     "empty": empty,
