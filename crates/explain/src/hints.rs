@@ -102,6 +102,10 @@ impl<'a> Search<'a> {
         let needed = |missing: &Amounts| missing.values().copied().collect::<Vec<i64>>();
         let (row, missing) = nodes.iter().min_by_key(|(row, missing)| (needed(missing), *row))?;
         let name = self.node(*row).name().to_string();
+        // What pods nominated to the node would take is not part of what is missing.
+        if !self.explainer.context.cluster.nominated_to(&name).is_empty() {
+            return None;
+        }
         if missing.contains_key(resource::PODS) {
             if missing.len() > 1 || !self.explainer.context.cluster.nominated_to(&name).is_empty() {
                 return None;
@@ -282,7 +286,9 @@ impl<'a> Search<'a> {
         let (row, words) = self.thorough.words.iter().min_by_key(|(row, words)| (blockers(words), *row))?;
         let node = self.node(*row);
         let missing = shortage(&self.pod.spec, node)?;
-        if missing.contains_key(resource::PODS) {
+        // What pods nominated to the node would take is not part of what is missing.
+        let is_awaited = !self.explainer.context.cluster.nominated_to(node.name()).is_empty();
+        if missing.contains_key(resource::PODS) || is_awaited {
             return None;
         }
         let mut remedies = Vec::new();
