@@ -1,5 +1,7 @@
 //! Chance, from a seed.
 
+use supercargo_model::{Row, Snapshot};
+
 /// Where all chance comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seed(pub u64);
@@ -9,7 +11,8 @@ pub struct Seed(pub u64);
 pub enum Ties {
     /// The one with the smallest name: what conformance vectors expect.
     SmallestName,
-    /// One drawn by the seed of the attempt.
+    /// The first one from a row on that the seed of the attempt draws. An index can find it without counting the
+    /// ties.
     #[default]
     Seeded,
 }
@@ -24,8 +27,13 @@ impl Seed {
     }
 }
 
+/// The row from which on ties are resolved.
+pub(crate) fn drawn_row(cluster: &Snapshot, seed: u64) -> Row {
+    Row(u32::try_from(draw(seed, cluster.row_count())).expect("a cluster has fewer than 2^32 rows"))
+}
+
 /// A number below `count`, from a seed.
-pub(crate) fn draw(seed: u64, count: usize) -> usize {
+fn draw(seed: u64, count: usize) -> usize {
     // The upper half of the product is uniform enough, and has no bias towards small numbers.
     ((u128::from(seed) * count as u128) >> 64) as usize
 }

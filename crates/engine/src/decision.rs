@@ -37,8 +37,6 @@ pub enum Outcome {
         score: i64,
         /// How many nodes were feasible.
         feasible: usize,
-        /// How many of them were as good as this one, itself included.
-        ties: usize,
         /// What has to be done there first, such as binding volumes, and by which plugin.
         plans: Vec<(&'static str, Plan)>,
     },

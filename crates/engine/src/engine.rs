@@ -30,6 +30,20 @@ pub struct EngineOptions {
     pub seed: Seed,
     /// Which upstream mistakes are not repeated.
     pub fixes: Fixes,
+    /// Whether what was worked out for one pod is kept for the next.
+    pub indexing: Indexing,
+}
+
+/// Whether an [`Engine`] keeps what it worked out. The decisions are the same in every case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Indexing {
+    /// Every decision asks every plugin about every node.
+    Off,
+    /// Decisions look only at what has changed since the last one of their kind.
+    #[default]
+    On,
+    /// As `On`, and every decision is made both ways. A difference is a bug, and a panic.
+    Checked,
 }
 
 /// No profile is responsible for the pod.
@@ -134,7 +148,6 @@ impl Engine {
                     node: cluster.node(row).name().clone(),
                     score: place.and_then(|place| evaluation.totals.get(place)).copied().unwrap_or(0),
                     feasible: evaluation.feasible.len(),
-                    ties: evaluation.best.len(),
                     plans: evaluation.plans,
                 }
             }

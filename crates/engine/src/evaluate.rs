@@ -179,7 +179,8 @@ fn choose(profile: &Profile, cycle: &mut Cycle<'_>, rules: Rules, evaluation: &m
             evaluation.totals = scoring::totals(&scores, evaluation.feasible.len());
             evaluation.scores = scores;
             evaluation.best = scoring::best(cycle.cluster(), &evaluation.feasible, &evaluation.totals);
-            evaluation.chosen = scoring::choose(&evaluation.best, rules.ties, cycle.context.seed);
+            evaluation.chosen =
+                scoring::choose(cycle.cluster(), &evaluation.best, rules.ties, cycle.context.seed);
         }
     }
 }

@@ -16,7 +16,7 @@ mod scoring;
 
 pub use chance::{Seed, Ties};
 pub use decision::{Decision, Outcome};
-pub use engine::{Engine, EngineOptions, StaleDecision, UnknownProfile};
+pub use engine::{Engine, EngineOptions, Indexing, StaleDecision, UnknownProfile};
 pub use evaluate::{Evaluation, FilterWord, PluginScores, Rules, Thoroughness, evaluate};
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use supercargo_framework::{Cycle, MAX_NODE_SCORE, NodeScore, Profile, Score};
 use supercargo_model::{Row, Snapshot};
 
-use crate::chance::{Ties, draw};
+use crate::chance::{Ties, drawn_row};
 use crate::evaluate::PluginScores;
 
 /// The scores of the feasible nodes, plugin by plugin, weighted; or what broke.
@@ -82,9 +82,12 @@ pub(crate) fn best(cluster: &Snapshot, feasible: &[Row], totals: &[i64]) -> Vec<
 }
 
 /// One of the best nodes, which come sorted by name.
-pub(crate) fn choose(best: &[Row], ties: Ties, seed: u64) -> Option<Row> {
+pub(crate) fn choose(cluster: &Snapshot, best: &[Row], ties: Ties, seed: u64) -> Option<Row> {
     match ties {
         Ties::SmallestName => best.first().copied(),
-        Ties::Seeded => best.get(draw(seed, best.len())).copied(),
+        Ties::Seeded => {
+            let start = drawn_row(cluster, seed);
+            best.iter().copied().min_by_key(|row| (*row < start, *row))
+        }
     }
 }

@@ -127,6 +127,11 @@ impl Snapshot {
         self.order.len()
     }
 
+    /// How many rows the table has, those that wait for a new node included.
+    pub fn row_count(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// The rows of all nodes, in the order in which nodes are examined.
     pub fn rows(&self) -> &[Row] {
         &self.order
