@@ -125,5 +125,8 @@ mod tests {
         assert_eq!(score(scaled_size(small, 4), 1), 0);
         assert_eq!(score(0, 0), 0, "no containers, no division by zero");
         assert_eq!(score(i64::MAX, 3), 100);
+        let endless = ImageState { size: i64::MAX, node_count: 1 };
+        assert_eq!(score(scaled_size(endless, 1), 1), 0, "too large to be converted");
+        assert_eq!(score(scaled_size(endless, 2), 1), 100, "on half of the nodes it is not");
     }
 }

@@ -33,7 +33,8 @@ impl<'a> Budgets<'a> {
             let mut violates = false;
             for (entry, allowed) in self.0.iter().zip(&mut allowed) {
                 if entry.counts(pod) {
-                    *allowed = allowed.saturating_sub(1);
+                    // As upstream's, an allowance that cannot become smaller becomes the largest.
+                    *allowed = allowed.wrapping_sub(1);
                     violates |= *allowed < 0;
                 }
             }

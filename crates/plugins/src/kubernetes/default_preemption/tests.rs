@@ -174,6 +174,20 @@ fn pods_that_a_budget_protects_are_spared_first() {
 }
 
 #[test]
+fn the_smallest_allowance_becomes_the_largest() {
+    let web = json!({ "matchLabels": { "app": "web" } });
+    for (allowed, chosen) in [(-1, "b"), (i32::MIN + 1, "b"), (i32::MIN, "a")] {
+        let mut cluster = cluster()
+            .with(node("a"))
+            .with(node("b"))
+            .with(victim("web", 0, "4", "a").label("app", "web"))
+            .with(victim("other", 1, "4", "b"))
+            .with(budget(allowed, web.clone()));
+        assert_eq!(picked(&mut cluster, pod("p").priority(100).cpu("4")).0, chosen, "{allowed}");
+    }
+}
+
+#[test]
 fn where_preemption_does_not_help_it_says_so() {
     let beyond = cluster().with(node("small").cpu("1")).with(victim("low", 0, "1", "small"));
     let equal = cluster().with(node("n")).with(victim("equal", 100, "4", "n"));

@@ -229,6 +229,17 @@ fn pods_of_a_service_spread_softly_by_default() {
 }
 
 #[test]
+fn a_score_that_looks_like_the_mark_of_ignored_nodes_is_taken_for_it() {
+    let mut cluster = cluster().with(node("a").label("zone", "a")).with(node("b").label("zone", "b"));
+    let plugin = trial::<PodTopologySpread>();
+    for (max_skew, score) in [(1, 100), (0, 0), (-1, 100)] {
+        let constraints = json!({ "spec": { "topologySpreadConstraints": [soft("zone", max_skew)] } });
+        let expected = [format!("a: {score}"), format!("b: {score}")];
+        assert_eq!(plugin.scores(&mut cluster, web("p").with(constraints)), expected, "{max_skew}");
+    }
+}
+
+#[test]
 fn nodes_without_a_key_are_ignored_unless_the_constraints_are_the_systems() {
     let plugin = trial::<PodTopologySpread>();
     let mut cluster =
