@@ -41,21 +41,32 @@ pub(crate) fn read(entry: &PluginConfig, registry: &Registry, path: &str) -> Res
     let path = below(path, "args");
     let Some(plugin) = registry.get(&entry.name) else { return Ok(None) };
     let Some(kind) = &plugin.args_kind else { return Ok(None) };
-    let mut args = without_nulls(&entry.args);
+    let mut args = entry.args.clone();
     if let Value::Object(fields) = &mut args {
-        let given = (fields.remove("apiVersion"), fields.remove("kind"));
+        let mut take = |name: &str| fields.remove(name).filter(|value| !value.is_null());
+        let given = (take("apiVersion"), take("kind"));
         check_kind(&entry.name, kind, given, registry, &path)?;
     }
-    let args = Some(args).filter(|args| !args.is_null());
-    match plugin.read_args(args.as_ref()) {
+    let written = Some(args).filter(|args| !args.is_null());
+    let args = written.as_ref().map(without_nulls);
+    // A field that does not exist is refused even if it is null.
+    let found = match plugin.read_args(written.as_ref()) {
+        Err(found) if is_unreadable(&found) => Err(found),
+        _ => plugin.read_args(args.as_ref()),
+    };
+    match found {
         Ok(_) => Ok(args),
         Err(found) => Err(refusal(plugin, found, &path)),
     }
 }
 
+fn is_unreadable(found: &[FieldProblem]) -> bool {
+    found.iter().any(|problem| problem.kind == ProblemKind::Unreadable)
+}
+
 /// What a plugin minds about its arguments.
 pub(crate) fn refusal(plugin: &PluginType, found: Vec<FieldProblem>, path: &str) -> Refusal {
-    let unreadable = found.iter().any(|problem| problem.kind == ProblemKind::Unreadable);
+    let unreadable = is_unreadable(&found);
     let mut problems = Problems::default();
     for FieldProblem { path: below_args, kind, detail } in found {
         let text =

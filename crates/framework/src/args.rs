@@ -8,7 +8,8 @@ use serde::de::DeserializeOwned;
 /// The arguments of a plugin, as they stand in `pluginConfig[].args`.
 ///
 /// Derive `Deserialize` with `#[serde(default, deny_unknown_fields, rename_all = "camelCase")]`; the `Default` value
-/// is what an enabled plugin without arguments gets.
+/// is what an enabled plugin without arguments gets. Arguments are read by Go's rules: `null` is nothing anywhere. A
+/// field that is an enum needs `#[serde(deserialize_with = "null_default")]` for that, of `supercargo_model::wire`.
 pub trait Args: Default + DeserializeOwned + Serialize + Send + Sync + 'static {
     /// Fills in what depends on other fields; called after reading, before validation.
     fn complete(&mut self) {}

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use supercargo_model::wire::ByGoRules;
 
 use crate::args::{Args, FieldProblem, FieldProblems, NoArgs, ProblemKind};
 use crate::plugin::{Extensions, Plugin, PluginInstance, Point};
@@ -85,7 +86,7 @@ impl PluginType {
 fn read<A: Args>(args: Option<&Value>) -> Result<A, Vec<FieldProblem>> {
     let mut args = match args {
         None => A::default(),
-        Some(value) => serde_path_to_error::deserialize::<_, A>(value)
+        Some(value) => serde_path_to_error::deserialize::<_, A>(ByGoRules(value))
             .map_err(|error| vec![unreadable(error.path().to_string(), error.inner())])?,
     };
     args.complete();

@@ -30,7 +30,8 @@ pub fn from_json<T: DeserializeOwned>(json: &str) -> serde_json::Result<T> {
 }
 
 /// A deserializer, or what it hands out, that keeps to Go's rules.
-pub(crate) struct ByGoRules<T>(pub(crate) T);
+#[derive(Debug)]
+pub struct ByGoRules<T>(pub T);
 
 /// A visitor of one kind of value, to which `null` is the zero value of that kind.
 struct Expect<V> {

@@ -150,6 +150,16 @@ fn arguments() {
              unknown field `ignoredResource`, expected `ignoredResources` or `ignoredResourceGroups`",
         ),
         (
+            "[{name: NodeResourcesFit, args: {ignoredResource: null}}]",
+            "C021 profiles[0].pluginConfig[0].args.ignoredResource: decoding args for plugin NodeResourcesFit: \
+             unknown field `ignoredResource`, expected `ignoredResources` or `ignoredResourceGroups`",
+        ),
+        (
+            "[{name: NodeResourcesFit, args: []}]",
+            "C021 profiles[0].pluginConfig[0].args: decoding args for plugin NodeResourcesFit: invalid type: \
+             sequence, expected struct FitArgs",
+        ),
+        (
             "[{name: NodeResourcesFit, args: {ignoredResources: [5]}}]",
             "C021 profiles[0].pluginConfig[0].args.ignoredResources[0]: decoding args for plugin NodeResourcesFit: \
              invalid type: integer `5`, expected a string",
@@ -185,6 +195,7 @@ fn arguments() {
         "[{name: NodeResourcesFit}]",
         "[{name: NodeResourcesFit, args: null}]",
         "[{name: NodeResourcesFit, args: {ignoredResources: null}}]",
+        "[{name: NodeResourcesFit, args: {ignoredResources: [null]}}]",
         "[{name: NodeResourcesFit, args: {kind: null, apiVersion: ''}}]",
         "[{name: NodeResourcesFit, args: {apiVersion: kubescheduler.config.k8s.io/v1, kind: NodeResourcesFitArgs}}]",
         "[{name: Foo, args: words}]",

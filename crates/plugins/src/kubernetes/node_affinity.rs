@@ -5,7 +5,9 @@ use supercargo_framework::{
     NodeField, NodeScore, Plugin, PodField, PreFilter, PreFilterResult, PreScore, ProblemKind, Reads, Score,
     Status,
 };
+use supercargo_model::labels::SelectorError;
 use supercargo_model::node_selector::{NodeSelector, NodeSelectorWords, PreferredTerm, PreferredTermWords};
+use supercargo_model::wire::ByGoRules;
 use supercargo_model::{NodeRef, Pod, Row};
 
 use super::normalize;
@@ -69,22 +71,37 @@ pub struct AddedAffinity {
     preferred: Option<Value>,
 }
 
+/// Why a part of a node affinity was refused.
+enum Refusal {
+    Unreadable(serde_json::Error),
+    Invalid(SelectorError),
+}
+
 impl AddedAffinity {
-    fn required(&self) -> Result<Option<NodeSelector>, String> {
+    fn required(&self) -> Result<Option<NodeSelector>, Refusal> {
         let Some(value) = &self.required else { return Ok(None) };
-        let words = NodeSelectorWords::deserialize(value).map_err(|error| error.to_string())?;
+        let words = NodeSelectorWords::deserialize(ByGoRules(value)).map_err(Refusal::Unreadable)?;
         let selector = NodeSelector::parse(&words);
         match selector.error() {
             None => Ok(Some(selector)),
-            Some(error) => Err(error.to_string()),
+            Some(error) => Err(Refusal::Invalid(error.clone())),
         }
     }
 
-    fn preferred(&self) -> Result<Option<Box<[PreferredTerm]>>, String> {
+    fn preferred(&self) -> Result<Option<Box<[PreferredTerm]>>, Refusal> {
         let Some(value) = &self.preferred else { return Ok(None) };
-        let words = Vec::<PreferredTermWords>::deserialize(value).map_err(|error| error.to_string())?;
-        let terms = PreferredTerm::parse_all(&words).map_err(|error| error.to_string())?;
+        let words = Vec::<PreferredTermWords>::deserialize(ByGoRules(value)).map_err(Refusal::Unreadable)?;
+        let terms = PreferredTerm::parse_all(&words).map_err(Refusal::Invalid)?;
         Ok((!words.is_empty()).then_some(terms))
+    }
+}
+
+impl Refusal {
+    fn report(self, path: String, value: Option<&Value>, problems: &mut FieldProblems) {
+        match self {
+            Refusal::Unreadable(error) => problems.add(path, ProblemKind::Unreadable, error.to_string()),
+            Refusal::Invalid(error) => problems.invalid(path, value, error.to_string()),
+        }
     }
 }
 
@@ -136,11 +153,11 @@ impl Args for NodeAffinityArgs {
                 check_fields(value, shape, &path(name), problems);
             }
         }
-        if let Err(error) = added.required() {
-            problems.invalid(path("required"), &added.required, error);
+        if let Err(refusal) = added.required() {
+            refusal.report(path("required"), added.required.as_ref(), problems);
         }
-        if let Err(error) = added.preferred() {
-            problems.invalid(path("preferred"), &added.preferred, error);
+        if let Err(refusal) = added.preferred() {
+            refusal.report(path("preferred"), added.preferred.as_ref(), problems);
         }
     }
 }
@@ -152,8 +169,8 @@ impl Plugin for NodeAffinity {
     fn new(args: NodeAffinityArgs) -> Self {
         let added = args.added_affinity.unwrap_or_default();
         NodeAffinity {
-            added_required: added.required().expect("arguments were validated"),
-            added_preferred: added.preferred().expect("arguments were validated"),
+            added_required: added.required().ok().expect("arguments were validated"),
+            added_preferred: added.preferred().ok().expect("arguments were validated"),
         }
     }
 

@@ -167,5 +167,24 @@ fn arguments() {
         assert!(problems[0].starts_with(&format!("addedAffinity.{field}")), "{problems:?}");
         assert!(problems[0].contains("\"Nope\""), "{problems:?}");
     }
-    assert_eq!(problems_of::<NodeAffinity>(json!({ "addedAffinity": { "other": 1 } })).len(), 1);
+    for (args, problem) in [
+        (json!([]), "invalid type: sequence"),
+        (json!({ "addedAffinity": { "other": null } }), "unknown field `other`"),
+        (
+            json!({ "addedAffinity": { REQUIRED: { "nodeSelectorTerms": [{ "x": null }] } } }),
+            "unknown field \"x\"",
+        ),
+        (json!({ "addedAffinity": { REQUIRED: [[]] } }), "invalid type: sequence"),
+        (json!({ "addedAffinity": { PREFERRED: [[1, {}]] } }), "invalid type: sequence"),
+    ] {
+        let problems = problems_of::<NodeAffinity>(args);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].contains(problem), "{problems:?}");
+    }
+    for nothing in
+        [json!({ PREFERRED: [null] }), json!({ PREFERRED: [{ "weight": null, "preference": null }] })]
+    {
+        let args = json!({ "addedAffinity": nothing });
+        assert_eq!(args_of::<NodeAffinity>(args.clone()), args, "null is a term that says nothing");
+    }
 }

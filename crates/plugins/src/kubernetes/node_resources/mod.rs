@@ -6,6 +6,7 @@ mod strategy;
 
 pub use balanced::{NodeResourcesBalancedAllocation, NodeResourcesBalancedAllocationArgs};
 pub use fit::{NodeResourcesFit, NodeResourcesFitArgs};
+pub(super) use strategy::UtilizationShapePoint;
 
 use supercargo_model::NodeRef;
 use supercargo_model::names::resource;

@@ -3,6 +3,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{Args, FieldProblems};
 
+use crate::kubernetes::node_resources::UtilizationShapePoint;
+
 const DEFAULT_TIMEOUT_SECONDS: i64 = 600;
 
 /// Arguments of [`super::VolumeBinding`].
@@ -13,7 +15,7 @@ pub struct VolumeBindingArgs {
     pub bind_timeout_seconds: Option<i64>,
     /// How storage capacity is scored; must be absent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub shape: Option<Vec<serde_json::Value>>,
+    pub shape: Option<Vec<UtilizationShapePoint>>,
 }
 
 impl VolumeBindingArgs {
@@ -37,6 +39,32 @@ impl Args for VolumeBindingArgs {
             let detail =
                 "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring";
             problems.invalid("shape", shape, detail);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use supercargo_testkit::{args_of, problems_of};
+
+    use crate::kubernetes::VolumeBinding;
+
+    #[test]
+    fn arguments() {
+        assert_eq!(
+            args_of::<VolumeBinding>(json!({ "bindTimeoutSeconds": null, "shape": null })),
+            json!({ "bindTimeoutSeconds": 600 })
+        );
+        for (args, problem) in [
+            (json!({ "bindTimeoutSeconds": -1 }), "bindTimeoutSeconds: Invalid value: -1: "),
+            (json!({ "shape": [] }), "shape: Invalid value: []: unexpected field `shape`"),
+            (json!({ "shape": [null] }), "shape: Invalid value: [{\"utilization\":0,\"score\":0}]: "),
+            (json!({ "shape": [{ "x": null }] }), "shape[0].x: unknown field `x`"),
+            (json!({ "shape": {} }), "shape: invalid type: map"),
+        ] {
+            let problems = problems_of::<VolumeBinding>(args);
+            assert!(problems.len() == 1 && problems[0].starts_with(problem), "{problems:?}");
         }
     }
 }
