@@ -125,7 +125,7 @@ impl<'p> Court<'p> {
         let snapshot = self.cluster.snapshot();
         let verdict = Verdict::new(pod, &evaluation, snapshot);
         let chosen = evaluation.chosen.map(|row| snapshot.node(row).name().clone());
-        for victim in &evaluation.victims {
+        for victim in evaluation.evicted() {
             self.cluster.remove_pod(&victim.uid);
         }
         if let Some(node_name) = chosen {

@@ -88,7 +88,7 @@ impl Verdict {
         };
         let rejected = evaluation.diagnosis.nodes.iter();
         let scores = evaluation.scores.iter();
-        let mut victims: Vec<String> = evaluation.victims.iter().map(|pod| pod.key()).collect();
+        let mut victims: Vec<String> = evaluation.evicted().map(|pod| pod.key()).collect();
         victims.sort();
         Verdict {
             pod: pod.key(),

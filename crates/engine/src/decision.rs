@@ -48,7 +48,7 @@ pub enum Outcome {
         plugins: BTreeSet<&'static str>,
         /// What becomes of its nominated node.
         nomination: Nomination,
-        /// The pods that have to go to make room.
+        /// The pods to evict to make room.
         victims: Vec<Arc<Pod>>,
     },
     /// Something broke.

@@ -152,10 +152,10 @@ impl Engine {
                 }
             }
             None => Outcome::Unschedulable {
+                victims: evaluation.evicted().cloned().collect(),
                 message: evaluation.message,
                 plugins: evaluation.diagnosis.unschedulable_plugins,
                 nomination: evaluation.nomination,
-                victims: evaluation.victims,
             },
         }
     }

@@ -40,10 +40,17 @@ pub struct Evaluation {
     pub message: String,
     /// What becomes of the pod's nominated node.
     pub nomination: Nomination,
-    /// The pods that have to go to make room.
+    /// The pods that have to go to make room, those that are leaving already among them.
     pub victims: Vec<Arc<Pod>>,
     /// What broke, if something did; nothing is chosen then.
     pub error: Option<String>,
+}
+
+impl Evaluation {
+    /// The victims that have to be evicted. As upstream, those that are terminating already are left to go by themselves.
+    pub fn evicted(&self) -> impl Iterator<Item = &Arc<Pod>> {
+        self.victims.iter().filter(|victim| !victim.is_terminating())
+    }
 }
 
 /// What one filter said about one node.

@@ -270,9 +270,13 @@ impl<'a> Search<'a> {
         let needed = with_all.victims.iter().map(|pod| pod.priority()).max()?.checked_add(1)?;
         let evaluation = evaluate_with_priority(self.explainer, self.pod, needed);
         let Nomination::Node(node) = &evaluation.nomination else { return None };
-        let victims: Vec<String> = evaluation.victims.iter().map(|pod| pod.key()).collect();
-        let pods = if victims.len() == 1 { "1 pod".to_owned() } else { format!("{} pods", victims.len()) };
-        let text = format!("with a priority of {needed} or more it could evict {pods} on {node}");
+        let victims: Vec<String> = evaluation.evicted().map(|pod| pod.key()).collect();
+        let gain = match victims.len() {
+            0 => format!("have the room that pods leaving {node} make"),
+            1 => format!("evict 1 pod on {node}"),
+            more => format!("evict {more} pods on {node}"),
+        };
+        let text = format!("with a priority of {needed} or more it could {gain}");
         let row = cluster.row_of(node)?;
         let remedy = Remedy::Priority { at_least: needed, node: node.to_string(), victims };
         Some(self.hint(text, remedy, &[row]))

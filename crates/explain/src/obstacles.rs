@@ -1,11 +1,12 @@
 //! Why a pod fits nowhere.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 use supercargo_engine::Evaluation;
 use supercargo_framework::Nomination;
-use supercargo_model::Snapshot;
+use supercargo_model::{Pod, Snapshot};
 
 use crate::remedy::Hint;
 
@@ -49,6 +50,9 @@ pub struct Preemption {
     pub node: String,
     /// The pods that will be evicted, with their priorities.
     pub victims: Vec<(String, i32)>,
+    /// The pods that have to go as well, but are terminating already.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub leaving: Vec<(String, i32)>,
 }
 
 impl Obstacles {
@@ -96,7 +100,12 @@ impl Obstacles {
 impl Preemption {
     fn of(evaluation: &Evaluation) -> Option<Self> {
         let Nomination::Node(node) = &evaluation.nomination else { return None };
-        let victims = evaluation.victims.iter().map(|pod| (pod.key(), pod.priority())).collect();
-        Some(Preemption { node: node.to_string(), victims })
+        let describe = |pod: &Arc<Pod>| (pod.key(), pod.priority());
+        let leaving = evaluation.victims.iter().filter(|victim| victim.is_terminating());
+        Some(Preemption {
+            node: node.to_string(),
+            victims: evaluation.evicted().map(describe).collect(),
+            leaving: leaving.map(describe).collect(),
+        })
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::capacity::{Capacity, CapacityLimit};
 use crate::explanation::{Explanation, Verdict};
-use crate::obstacles::{Obstacle, Obstacles};
+use crate::obstacles::{Obstacle, Obstacles, Preemption};
 use crate::placement::Placement;
 
 /// How much is shown.
@@ -90,10 +90,7 @@ fn render_placement(text: &mut String, placement: &Placement, detail: Detail) {
 fn render_obstacles(text: &mut String, obstacles: &Obstacles, detail: Detail) {
     push_obstacles(text, &obstacles.obstacles, detail);
     if let Some(preemption) = &obstacles.preemption {
-        let victims: Vec<String> =
-            preemption.victims.iter().map(|(pod, priority)| format!("{pod} (priority {priority})")).collect();
-        let list = shorten(&victims, detail.nodes());
-        text.push_str(&format!("  the scheduler will make room on {} by evicting {list}\n", preemption.node));
+        text.push_str(&format!("  {}\n", preemption_text(preemption, detail)));
     }
     if !obstacles.hints.is_empty() {
         text.push_str("  what would help:\n");
@@ -109,6 +106,27 @@ fn render_obstacles(text: &mut String, obstacles: &Obstacles, detail: Detail) {
     }
     if detail == Detail::Wide {
         text.push_str(&format!("  event: {}\n", obstacles.message));
+    }
+}
+
+fn preemption_text(preemption: &Preemption, detail: Detail) -> String {
+    let list = |pods: &[(String, i32)]| {
+        let pods: Vec<String> =
+            pods.iter().map(|(pod, priority)| format!("{pod} (priority {priority})")).collect();
+        shorten(&pods, detail.nodes())
+    };
+    let Preemption { node, victims, leaving } = preemption;
+    let verb = if leaving.len() == 1 { "is" } else { "are" };
+    match (&victims[..], &leaving[..]) {
+        (victims, []) => format!("the scheduler will make room on {node} by evicting {}", list(victims)),
+        ([], leaving) => {
+            format!("the scheduler will wait for room on {node}: {} {verb} leaving already", list(leaving))
+        }
+        (victims, leaving) => format!(
+            "the scheduler will make room on {node} by evicting {}; {} {verb} leaving already",
+            list(victims),
+            list(leaving)
+        ),
     }
 }
 

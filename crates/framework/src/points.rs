@@ -108,7 +108,7 @@ pub struct PostFilterResult {
     pub status: Status,
     /// What becomes of the pod's nominated node.
     pub nomination: Nomination,
-    /// The pods that have to go.
+    /// The pods that have to go, those that are leaving already among them.
     pub victims: Vec<Arc<Pod>>,
 }
 

@@ -99,6 +99,40 @@ fn a_gated_pod_is_held_and_a_victim_is_named() {
 }
 
 #[test]
+fn a_victim_that_is_leaving_already_is_waited_for() {
+    let leaving = "name: db-0\n    deletionTimestamp: \"2026-01-01T00:00:00Z\"";
+    let cluster = cluster().replace("name: db-0", leaving);
+    let pods = "\
+---
+{apiVersion: v1, kind: Pod, metadata: {name: small, uid: u}, spec: {nodeName: n1, containers: [
+  {name: c, resources: {requests: {cpu: 500m}}}]}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {priority: 9, containers: [
+  {name: c, resources: {requests: {cpu: 3500m}}}]}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: q}, spec: {priority: 9, containers: [
+  {name: c, resources: {requests: {cpu: 4}}}]}}
+";
+    let output = supercargo(&["explain", "-f", "-"], &(cluster + pods));
+    check(
+        &output,
+        0,
+        &[
+            "with a priority of 1 or more it could have the room that pods leaving n1 make",
+            "the scheduler will wait for room on n1: default/db-0 (priority 0) is leaving already",
+            "the scheduler will make room on n1 by evicting default/small (priority 0); default/db-0 (priority 0) is \
+             leaving already",
+        ],
+    );
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(
+        text.matches("with a priority of").count(),
+        1,
+        "who preempts needs no higher priority:\n{text}"
+    );
+}
+
+#[test]
 fn a_bound_pod_is_explained_as_if_it_were_not() {
     let output = supercargo(&["explain", "-f", "-", "--pod", "db-0"], &cluster());
     check(&output, 0, &["default/db-0 would go to n1", "note: default/db-0 runs on n1"]);

@@ -169,8 +169,7 @@ impl DefaultPreemption {
         PostFilterResult {
             status: Status::success(),
             nomination: Nomination::Node(cluster.node(best.row).name().clone()),
-            // Those that are on their way out already need not be told.
-            victims: best.victims.into_iter().filter(|victim| !victim.is_terminating()).collect(),
+            victims: best.victims,
         }
     }
 

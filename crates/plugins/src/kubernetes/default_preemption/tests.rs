@@ -40,7 +40,7 @@ fn budget(allowed: i32, selector: Value) -> Value {
     })
 }
 
-/// The node and the victims that were picked.
+/// The node and the victims that were picked, those that are leaving already among them.
 fn picked(cluster: &mut TestCluster, pod: PodBuilder) -> (String, Vec<String>) {
     let evaluation = run(cluster, pod);
     let Nomination::Node(node) = evaluation.nomination else { panic!("{}", evaluation.message) };
@@ -171,6 +171,20 @@ fn pods_that_a_budget_protects_are_spared_first() {
         ["b"],
         "its going has been counted already; c would be one too many"
     );
+}
+
+#[test]
+fn victims_that_are_leaving_already_are_not_evicted() {
+    let full = || cluster().with(node("n")).with(victim("leaving", 0, "2", "n").terminating());
+    let all = || pod("p").priority(100).cpu("4");
+    for (what, mut cluster, evicted) in
+        [("one of two", full().with(victim("staying", 0, "2", "n")), &["staying"][..]), ("all", full(), &[])]
+    {
+        let evaluation = run(&mut cluster, all());
+        assert_eq!(evaluation.nomination, Nomination::Node("n".into()), "{what}");
+        assert_eq!(evaluation.victims.len(), evicted.len() + 1, "{what}");
+        assert_eq!(evaluation.evicted().map(|pod| &*pod.name).collect::<Vec<_>>(), evicted, "{what}");
+    }
 }
 
 #[test]
