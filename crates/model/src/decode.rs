@@ -210,7 +210,9 @@ fn is_built_in(api_version: &str, kind: &str) -> bool {
         "Namespace",
         "PersistentVolume",
         "PersistentVolumeClaim",
+        "PodStatusResult",
         "PodTemplate",
+        "RangeAllocation",
         "ReplicationController",
         "ResourceQuota",
         "Secret",
@@ -218,11 +220,14 @@ fn is_built_in(api_version: &str, kind: &str) -> bool {
         "ServiceAccount",
     ];
     const APPS: &[&str] = &["ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"];
+    const EXTENSIONS: &[&str] =
+        &["DaemonSet", "Deployment", "Ingress", "NetworkPolicy", "ReplicaSet", "Scale"];
     match api_version.split_once('/') {
         None => api_version == "v1" && CORE.contains(&kind),
         Some(("apps", _)) => APPS.contains(&kind),
         Some(("batch", _)) => ["Job", "CronJob"].contains(&kind),
         Some(("autoscaling", _)) => ["HorizontalPodAutoscaler", "Scale"].contains(&kind),
+        Some(("extensions", _)) => EXTENSIONS.contains(&kind),
         Some(("policy", _)) => ["Eviction", "PodDisruptionBudget"].contains(&kind),
         Some((group, _)) => group.ends_with(".k8s.io") && !group.ends_with(".x-k8s.io") && !kind.is_empty(),
     }

@@ -299,6 +299,8 @@ fn what_the_object_is() {
         ("v1", "ConfigMap"),
         ("apps/v1", "Deployment"),
         ("batch/v1", "Job"),
+        ("extensions/v1beta1", "Ingress"),
+        ("v1", "RangeAllocation"),
         ("storage.k8s.io/v1", "StorageClass"),
     ] {
         assert!(matches!(of(api_version, kind), Ok(Decoded::Unread { .. })), "{api_version} {kind}");
@@ -306,6 +308,7 @@ fn what_the_object_is() {
     for (api_version, kind) in [
         ("v2", "Pod"),
         ("apps/v1", "Pod"),
+        ("extensions/v1beta1", "Pod"),
         ("example.com/v1", "Widget"),
         ("karpenter.x-k8s.io/v1", "NodePool"),
     ] {
