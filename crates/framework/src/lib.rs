@@ -71,7 +71,7 @@ pub use points::{
     QueueSort, QueuedPod, Rehearsal, Reserve, Score,
 };
 pub use profile::{Named, Profile};
-pub use quirks::{Fixes, QUIRKS, Quirk, quirks_reference};
+pub use quirks::{DIFFERENCES, Difference, Fixes, QUIRKS, Quirk, quirks_reference};
 pub use reads::{Field, FieldSet, NodeField, PodField, Query, QueryAnswer, QuerySource, Reads};
 pub use registry::{DuplicatePlugin, PluginType, Registry};
 pub use status::{Code, Status};

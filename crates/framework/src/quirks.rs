@@ -1,4 +1,5 @@
-//! Where upstream errs, we err with it, unless the configuration asks for the fix. All such places are listed here.
+//! Where upstream errs, we err with it, unless the configuration asks for the fix. All such places are listed here,
+//! and those where we do not.
 
 use serde::{Serialize, Serializer};
 
@@ -15,6 +16,56 @@ pub struct Quirk {
     pub reference: &'static str,
 }
 
+/// A place where we do not follow upstream, whatever is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// What upstream does.
+    pub upstream: &'static str,
+    /// What we do.
+    pub ours: &'static str,
+    /// Why.
+    pub reason: &'static str,
+}
+
+/// All differences that belong to no single plugin or setting.
+pub const DIFFERENCES: &[Difference] = &[
+    Difference {
+        upstream: "A pod-level request that Go keeps as a decimal, such as `1.5Gi`, grows by the pod's overhead each \
+                   time the pod's requests are added up, as the sum is written into the pod itself.",
+        ours: "The overhead counts once.",
+        reason: "What comes out upstream depends on how often somebody looked.",
+    },
+    Difference {
+        upstream: "Where a key stands twice in an object, the second value is read over the first: numbers and texts are \
+                   replaced, objects and maps merged.",
+        ours: "The object is refused if it is a field that is read. In a map the last value counts, and of two kinds the \
+               one that stands at the beginning.",
+        reason: "No API server writes such objects, so something is wrong with them.",
+    },
+    Difference {
+        upstream: "`apiVersion` and `kind` are found in any case, such as `Kind`; all other fields only as they are \
+                   written.",
+        ours: "All fields are found only as they are written.",
+        reason: "As above.",
+    },
+    Difference {
+        upstream: "A kind or version that Kubernetes does not have is an error.",
+        ours: "In groups that end in `.k8s.io` any kind, and of the kinds of `apps` and the like any version, is left \
+               out; `explain` and `capacity` say so.",
+        reason: "Dumps hold objects of add-ons, and come from older and newer clusters.",
+    },
+    Difference {
+        upstream: "A value of the wrong type is an error in every field.",
+        ours: "It is an error in fields that somebody reads.",
+        reason: "Speed; the API server has checked the others.",
+    },
+    Difference {
+        upstream: "Half of a surrogate pair in a JSON text is read as U+FFFD.",
+        ours: "The object is refused.",
+        reason: "No API server writes it.",
+    },
+];
+
 /// The reference of all quirks, in Markdown.
 pub fn quirks_reference() -> String {
     let mut text = String::from(
@@ -26,6 +77,15 @@ pub fn quirks_reference() -> String {
     );
     for Quirk { name, upstream, fix, reference } in QUIRKS {
         text.push_str(&format!("| `{name}` | {upstream} | {fix} | {reference} |\n"));
+    }
+    text.push_str(
+        "\n## What we do not follow\n\n\
+         Differences of single plugins stand in [plugins.md](plugins.md), that of a setting in \
+         [configuration.md](configuration.md).\n\n\
+         | kube-scheduler | we | why |\n|---|---|---|\n",
+    );
+    for Difference { upstream, ours, reason } in DIFFERENCES {
+        text.push_str(&format!("| {upstream} | {ours} | {reason} |\n"));
     }
     text
 }

@@ -84,6 +84,14 @@ const CASES: &[Case] = &[
         fit_score: "cpu=10100m memory=202Mi",
     },
     Case {
+        why: "pod level, kept by Go as a decimal: the overhead counts once",
+        pod: r#"{"spec":{"resources":{"requests":{"memory":"1.5Gi"}},"containers":[{"name":"a"}],"overhead":{"memory":"100Mi"}}}"#,
+        spec: "memory=1636Mi",
+        held: "memory=1636Mi",
+        non_zero: (100, 1_715_470_336),
+        fit_score: "cpu=100m memory=300Mi",
+    },
+    Case {
         why: "huge pages at pod level",
         pod: r#"{"spec":{"resources":{"requests":{"cpu":"4","hugepages-2Mi":"4Mi"}},"containers":[{"name":"a"},{"name":"b"}]}}"#,
         spec: "cpu=4 hugepages-2Mi=4Mi",
