@@ -146,6 +146,13 @@ quirks! {
         fix: "An empty labelSelector matches all pods of the namespace, as it does everywhere else.",
         reference: "§10, 9"
     }
+    exclusive_claim_namespace "exclusiveClaimNamespace" {
+        upstream: "When preemption tries a node without some pod, VolumeRestrictions takes a claim of the same name in \
+                   another namespace for the incoming pod's ReadWriteOncePod claim, so a pod can be evicted that is not \
+                   in the way.",
+        fix: "Only claims of the incoming pod's namespace count.",
+        reference: "§10, 10"
+    }
     post_filter_after_pre_filter_stop "postFilterAfterPreFilterStop" {
         upstream: "When a PreFilter plugin rejects a pod before DynamicResources had its turn, DynamicResources' \
                    PostFilter finds no state, and the pod's message ends in \"not found\".",

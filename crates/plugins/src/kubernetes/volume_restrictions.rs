@@ -35,7 +35,8 @@ const NO_STATE: &str = r#"cannot read "PreFilterVolumeRestrictions" from cycleSt
 /// ```
 ///
 /// # Difference from upstream
-/// None. As upstream, preemption counts claims of the same *name* in other namespaces as if they were the pod's own.
+/// None by default. The fix `exclusiveClaimNamespace` tells claims of the same name in different namespaces apart when
+/// preemption tries a node.
 #[derive(Debug)]
 pub struct VolumeRestrictions;
 
@@ -150,8 +151,11 @@ fn uses_in_cluster(cluster: &Snapshot, pod: &Pod, names: &BTreeSet<Box<str>>) ->
 }
 
 fn count(cycle: &mut Cycle<'_>, pod: &Pod, sign: i64) -> Status {
+    let is_stranger = pod.namespace != cycle.pod.namespace && cycle.context.fixes.exclusive_claim_namespace;
     let Some(claims) = cycle.get_mut::<ExclusiveClaims>() else { return Status::error(NO_STATE) };
-    // Upstream does not look at the namespace here.
+    if is_stranger {
+        return Status::success();
+    }
     let uses = pod.spec.claim_names().filter(|name| claims.names.contains(*name)).count();
     claims.uses += sign * uses as i64;
     Status::success()
@@ -199,10 +203,54 @@ fn disks_conflict(disk: &VolumeSource, taken: &VolumeSource) -> bool {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use supercargo_framework::Hint;
+    use supercargo_engine::{Rules, Thoroughness, evaluate};
+    use supercargo_framework::{Fixes, Hint, Nomination, Point};
+    use supercargo_testkit::{cluster, node, trial};
 
     use super::*;
+    use crate::kubernetes::DefaultPreemption;
     use crate::kubernetes::storage::scene::{hint_added, hint_pod_deleted, object, pod, pod_with_claims};
+
+    #[test]
+    fn claims_of_other_namespaces_are_counted_when_a_pod_is_taken_away_unless_fixed() {
+        let claim = |namespace: &str| {
+            json!({
+                "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+                "metadata": { "name": "data", "namespace": namespace },
+                "spec": { "accessModes": ["ReadWriteOncePod"] },
+            })
+        };
+        let volumes = json!({ "spec": { "volumes": [
+            { "name": "data", "persistentVolumeClaim": { "claimName": "data" } },
+        ] } });
+        let user = |name: &str, namespace: &str, priority: i32| {
+            supercargo_testkit::pod(name).namespace(namespace).priority(priority).with(volumes.clone())
+        };
+        let mut profile = trial::<VolumeRestrictions>().profile;
+        let preemption = trial::<DefaultPreemption>().profile;
+        assert!(profile.add(&preemption.plugins()[0], Point::PostFilter, 1));
+        for (fixed, nomination) in [(false, Nomination::Node("b".into())), (true, Nomination::Clear)] {
+            let mut cluster = cluster()
+                .reading::<PersistentVolumeClaim>()
+                .with(node("a"))
+                .with(node("b"))
+                .with(claim("shop"))
+                .with(claim("other"))
+                .with(user("holder", "shop", 9).on("a"))
+                .with(user("stranger", "other", 0).on("b"));
+            cluster.fixes = Fixes { exclusive_claim_namespace: fixed, ..Fixes::default() };
+            let pod = cluster.pod(user("next", "shop", 9));
+            let evaluation = evaluate(
+                &profile,
+                cluster.context(),
+                &pod,
+                Rules::CONFORMANCE,
+                Thoroughness::FirstRejection,
+                &mut 0,
+            );
+            assert_eq!(evaluation.nomination, nomination, "fixed: {fixed}");
+        }
+    }
 
     #[test]
     fn pods_that_leave_a_claim_or_a_disk_wake_the_next() {
