@@ -216,9 +216,10 @@ fn read_plugins(fields: &Object, release: &Release, path: &str, problems: &mut P
     let Some(given) = fields.get("plugins").and_then(|value| fields::object(value, &path, problems)) else {
         return Plugins::default();
     };
-    fields::report_unknown(given, release.points, &path, problems);
+    let known = release.all_points();
+    fields::report_unknown(given, &known, &path, problems);
     let mut given = given.clone();
-    given.retain(|name, _| release.points.contains(&name.as_str()));
+    given.retain(|name, _| known.contains(&name.as_str()));
     let mut unreserve = PluginSet::default();
     read_field(&given, "unreserve", &path, problems, &mut unreserve);
     given.remove("unreserve");

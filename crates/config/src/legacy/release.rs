@@ -13,7 +13,7 @@ pub(crate) struct Release {
     pub(super) kubernetes: &'static str,
     /// The fields of the document.
     pub(super) fields: &'static [&'static str],
-    /// The keys below `plugins`.
+    /// The keys below `plugins`, besides those of all versions.
     pub(super) points: &'static [&'static str],
     /// What was enabled by default.
     pub(super) defaults: Defaults,
@@ -38,7 +38,16 @@ pub(super) const COMMON: [&str; 9] = [
     "extenders",
 ];
 
+/// The keys below `plugins` in all versions.
+const COMMON_POINTS: [&str; 9] =
+    ["queueSort", "preFilter", "filter", "score", "reserve", "permit", "preBind", "bind", "postBind"];
+
 impl Release {
+    /// The keys below `plugins`.
+    pub(super) fn all_points(&self) -> Vec<&'static str> {
+        COMMON_POINTS.iter().chain(self.points).copied().collect()
+    }
+
     pub(super) fn api_version(&self) -> String {
         match self.version {
             "Policy" => "v1 Policy".to_owned(),
