@@ -9,6 +9,10 @@ use proptest::test_runner::{Config, RngSeed, TestRunner};
 use serde_json::{Value, json};
 use supercargo_framework::{NodeField, PluginInstance, PodField};
 use supercargo_model::Pod;
+use supercargo_model::kinds::{
+    CSIDriver, CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass,
+    VolumeAttachment,
+};
 
 use crate::build::{NodeBuilder, PodBuilder, node, pod};
 use crate::cluster::{TestCluster, cluster};
@@ -104,9 +108,13 @@ impl World {
         let mut changed = self.clone();
         let running = match field {
             NodeField::Requested => &[PodField::Requests][..],
-            NodeField::Pods => {
-                &[PodField::Labels, PodField::HostPorts, PodField::PodAffinity, PodField::Timestamps]
-            }
+            NodeField::Pods => &[
+                PodField::Labels,
+                PodField::HostPorts,
+                PodField::PodAffinity,
+                PodField::Timestamps,
+                PodField::Volumes,
+            ],
             _ => &[],
         };
         for (_, pod) in &mut changed.running {
@@ -130,7 +138,15 @@ impl World {
             .with(json!({
                 "apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": { "name": "gpu" },
                 "spec": { "extendedResourceName": "example.com/gpu" },
-            }));
+            }))
+            .reading::<PersistentVolume>()
+            .reading::<PersistentVolumeClaim>()
+            .reading::<StorageClass>()
+            .reading::<CSINode>()
+            .reading::<CSIDriver>()
+            .reading::<CSIStorageCapacity>()
+            .reading::<VolumeAttachment>();
+        storage().into_iter().for_each(|object| cluster.put(object));
         for (index, choices) in self.nodes.iter().enumerate() {
             cluster.put(random_node(&self.node_name(index), index, choices));
         }
@@ -180,6 +196,55 @@ impl World {
         let renamed = self.nodes[index][NodeField::Name as usize] % 2 == 1;
         format!("{}{index}", if renamed { "m" } else { "n" })
     }
+}
+
+/// Claims of namespace `default`: one bound to a volume in zone a, of which a node takes one, and only one pod; one that
+/// waits for a node in zone a; and one that is being provisioned for n0.
+fn storage() -> Vec<Value> {
+    let in_zone = json!({ "required": { "nodeSelectorTerms": [
+        { "matchExpressions": [{ "key": "topology.kubernetes.io/zone", "operator": "In", "values": ["a"] }] },
+    ] } });
+    let volume = |name: &str, mode: &str, claim: Value| {
+        json!({
+            "apiVersion": "v1", "kind": "PersistentVolume",
+            "metadata": { "name": name, "labels": { "topology.kubernetes.io/zone": "a" } },
+            "spec": {
+                "capacity": { "storage": "1Gi" }, "accessModes": [mode], "storageClassName": "slow",
+                "claimRef": claim, "csi": { "driver": "disks", "volumeHandle": name }, "nodeAffinity": in_zone,
+            },
+            "status": { "phase": "Available" },
+        })
+    };
+    let claim = |name: &str, mode: &str, annotations: Value, volume: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+            "metadata": { "name": name, "namespace": "default", "uid": name, "annotations": annotations },
+            "spec": {
+                "accessModes": [mode], "storageClassName": "slow", "volumeName": volume,
+                "resources": { "requests": { "storage": "1Gi" } },
+            },
+        })
+    };
+    let (bound, selected) = ("pv.kubernetes.io/bind-completed", "volume.kubernetes.io/selected-node");
+    let reference = json!({ "namespace": "default", "name": "alone", "uid": "alone" });
+    let mut objects = vec![
+        json!({
+            "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": { "name": "slow" },
+            "provisioner": "disks", "volumeBindingMode": "WaitForFirstConsumer",
+        }),
+        volume("taken", "ReadWriteOncePod", reference),
+        volume("free", "ReadWriteOnce", Value::Null),
+        claim("alone", "ReadWriteOncePod", json!({ bound: "yes" }), "taken"),
+        claim("waiting", "ReadWriteOnce", json!({}), ""),
+        claim("selected", "ReadWriteMany", json!({ selected: "n0" }), ""),
+    ];
+    objects.extend((0..5).map(|index| {
+        json!({
+            "apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": { "name": format!("n{index}") },
+            "spec": { "drivers": [{ "name": "disks", "nodeID": "x", "allocatable": { "count": 1 } }] },
+        })
+    }));
+    objects
 }
 
 fn random_pod(name: &str, choices: &[usize]) -> PodBuilder {
@@ -270,6 +335,10 @@ fn pod_values(field: PodField) -> (Vec<Value>, bool) {
                 none,
                 volume(json!({ "name": "v", "emptyDir": {} })),
                 volume(json!({ "name": "v", "image": { "reference": "big:1" } })),
+                volume(json!({ "name": "v", "persistentVolumeClaim": { "claimName": "alone" } })),
+                volume(json!({ "name": "v", "persistentVolumeClaim": { "claimName": "waiting" } })),
+                volume(json!({ "name": "v", "persistentVolumeClaim": { "claimName": "selected" } })),
+                volume(json!({ "name": "v", "gcePersistentDisk": { "pdName": "one" } })),
             ])
         }
         PodField::ResourceClaims => spec(&[none, json!({ "resourceClaims": [{ "name": "c" }] })]),

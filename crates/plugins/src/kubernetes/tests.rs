@@ -3,12 +3,9 @@
 use supercargo_framework::{FieldSet, NodeField, PluginInstance, PodField};
 use supercargo_testkit::random::{Mattered, what_matters, worlds};
 
-/// All plugins with their default arguments; those for volumes have tests of their own.
+/// All plugins with their default arguments.
 fn plugins() -> Vec<PluginInstance> {
-    let elsewhere = ["VolumeBinding", "VolumeRestrictions", "VolumeZone", "NodeVolumeLimits"];
-    let registry = crate::registry();
-    let made = registry.iter().map(|plugin| plugin.make(None).expect("defaults are valid"));
-    made.filter(|plugin| !elsewhere.contains(&plugin.name)).collect()
+    crate::registry().iter().map(|plugin| plugin.make(None).expect("defaults are valid")).collect()
 }
 
 /// What matters to a plugin although it does not declare to read it.
