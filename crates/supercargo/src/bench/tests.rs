@@ -76,6 +76,17 @@ fn names_are_different_and_described() {
 }
 
 #[test]
+fn the_comparison_knows_all_of_them() {
+    let script = include_str!("../../../../bench/compare");
+    let listed = |heading: &str| {
+        let list = script.split(heading).nth(1).and_then(|rest| rest.split(']').next()).expect("is listed");
+        list.split('"').skip(1).step_by(2).collect::<Vec<_>>()
+    };
+    let names: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name).collect();
+    assert_eq!((listed("SHARED = ["), listed("OURS = [")), (names[..10].to_vec(), names[10..].to_vec()));
+}
+
+#[test]
 fn what_pods_ask_for() {
     const MIB: i64 = 1 << 20;
     for (name, number, milli_cpu, memory) in [
