@@ -85,4 +85,9 @@ impl NodeWords {
     pub fn name(&self) -> &str {
         &self.metadata.name
     }
+
+    /// `metadata`, for whoever makes many nodes of one.
+    pub fn metadata_mut(&mut self) -> &mut MetadataWords {
+        &mut self.metadata
+    }
 }

@@ -1,5 +1,6 @@
 //! `supercargo`: one subcommand a file.
 
+mod bench;
 mod capacity;
 mod cluster_files;
 mod config_check;
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::bench::DecideOptions;
 use crate::capacity::CapacityArguments;
 use crate::config_check::CheckOptions;
 use crate::config_convert::ConvertOptions;
@@ -41,8 +43,25 @@ enum Command {
     Explain(ExplainOptions),
     /// Say how many more of a pod fit, where, and what stops the next one
     Capacity(CapacityArguments),
+    /// Measure how fast decisions are made
+    #[command(subcommand)]
+    Bench(BenchCommand),
     /// Judge conformance cases: one case a line in, one verdict a line out
     Verdicts,
+}
+
+#[derive(Debug, Subcommand)]
+enum BenchCommand {
+    /// Count the decisions a second, from a parsed pod to a placed one, on clusters of many kinds
+    ///
+    /// Each workload is run on fresh clusters until a second has been measured, then once more beside the plain
+    /// evaluation, which asks every plugin about every node, to check that the decisions are the same: all of them, or
+    /// as many as --check-seconds allows. A difference is an error.
+    ///
+    /// The time of a decision begins with a parsed pod and ends when the pod is assumed on its node. FIRST is the first
+    /// decision for such a pod, when nothing is known of its kind yet; it is not among the others. RESIDENT is the
+    /// memory of the whole process: run a workload alone to see what it needs.
+    Decide(DecideOptions),
 }
 
 #[derive(Debug, Subcommand)]
@@ -67,6 +86,7 @@ fn run(line: CommandLine) -> Outcome {
         Command::Config(ConfigCommand::Default(options)) => config_default::run(&options, &registry),
         Command::Explain(options) => explain::run(&options, &registry),
         Command::Capacity(options) => capacity::run(&options, &registry),
+        Command::Bench(BenchCommand::Decide(options)) => bench::run(&options, &registry),
         Command::Verdicts => verdicts::run(&registry),
     };
     result.unwrap_or_else(|error| Outcome::failure(&error))

@@ -1,0 +1,190 @@
+//! What was measured, and what it comes to.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// What a workload came to, over all its runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Figures {
+    pub(super) runs: usize,
+    /// Decisions a second.
+    pub(super) rate: f64,
+    /// Of the decisions other than the first: half of them took no longer.
+    pub(super) p50: Duration,
+    pub(super) p99: Duration,
+    pub(super) max: Duration,
+    /// The first decision for a pod of the measured kind: the median over the runs.
+    pub(super) first: Duration,
+    pub(super) memory: Memory,
+}
+
+/// What the process has in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Memory {
+    /// At the end of the first run, with its cluster in place; none where nobody says.
+    pub(super) resident: Option<u64>,
+    /// The most since the process began, so earlier workloads count.
+    pub(super) peak: Option<u64>,
+}
+
+/// Collects what runs measure.
+#[derive(Debug, Default)]
+pub(super) struct Collected {
+    pub(super) runs: usize,
+    pub(super) decisions: usize,
+    pub(super) measured: Duration,
+    firsts: Vec<u64>,
+    /// Nanoseconds.
+    latencies: Vec<u64>,
+    memory: Memory,
+}
+
+/// What one run measured.
+#[derive(Debug)]
+pub(super) struct Measured {
+    /// From the first measured decision to the last.
+    pub(super) time: Duration,
+    /// Each measured decision, in nanoseconds.
+    pub(super) latencies: Vec<u64>,
+    /// The first decision, if it came before those that were measured; then all of them are warm.
+    pub(super) earlier_first: Option<u64>,
+    pub(super) memory: Memory,
+}
+
+impl Collected {
+    pub(super) fn add(&mut self, run: &Measured) {
+        if self.runs == 0 {
+            self.memory = run.memory;
+        }
+        self.runs += 1;
+        self.decisions += run.latencies.len();
+        self.measured += run.time;
+        match (run.earlier_first, &*run.latencies) {
+            (Some(first), latencies) => {
+                self.firsts.push(first);
+                self.latencies.extend(latencies);
+            }
+            (None, [first, rest @ ..]) => {
+                self.firsts.push(*first);
+                // A single decision is the first and all there is.
+                self.latencies.extend(if rest.is_empty() { &run.latencies } else { rest });
+            }
+            (None, []) => {}
+        }
+    }
+
+    pub(super) fn figures(mut self) -> Figures {
+        self.latencies.sort_unstable();
+        self.firsts.sort_unstable();
+        let of = |values: &[u64], share: f64| Duration::from_nanos(percentile(values, share));
+        Figures {
+            runs: self.runs,
+            rate: rate(self.decisions, self.measured),
+            p50: of(&self.latencies, 0.50),
+            p99: of(&self.latencies, 0.99),
+            max: of(&self.latencies, 1.0),
+            first: of(&self.firsts, 0.50),
+            memory: self.memory,
+        }
+    }
+}
+
+/// How many a second.
+fn rate(count: usize, time: Duration) -> f64 {
+    if time.is_zero() { 0.0 } else { count as f64 / time.as_secs_f64() }
+}
+
+/// The smallest of the sorted values that is not below this share of them; 0 if there are none.
+fn percentile(sorted: &[u64], share: f64) -> u64 {
+    let rank = (sorted.len() as f64 * share).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+}
+
+impl Memory {
+    /// As it is now; Linux says so.
+    pub(super) fn now() -> Self {
+        fs::read_to_string("/proc/self/status").map(|status| Self::read(&status)).unwrap_or_default()
+    }
+
+    fn read(status: &str) -> Self {
+        let bytes = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+            Some(kilobytes * 1024)
+        };
+        Memory { resident: bytes("VmRSS:"), peak: bytes("VmHWM:") }
+    }
+}
+
+/// The clock that decisions are measured with.
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures time; no decision depends on it")]
+pub(super) fn clock() -> Instant {
+    Instant::now()
+}
+
+/// A duration in nanoseconds.
+pub(super) fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(latencies: &[u64], earlier_first: Option<u64>) -> Measured {
+        let time = Duration::from_nanos(latencies.iter().sum());
+        Measured { time, latencies: latencies.to_vec(), earlier_first, memory: Memory::default() }
+    }
+
+    fn figures(runs: &[Measured]) -> Figures {
+        let mut collected = Collected::default();
+        runs.iter().for_each(|run| collected.add(run));
+        collected.figures()
+    }
+
+    #[test]
+    fn percentiles_are_values_that_occurred() {
+        let hundred: Vec<u64> = (1..=100).collect();
+        for (values, share, expected) in [
+            (&hundred[..], 0.5, 50),
+            (&hundred, 0.99, 99),
+            (&hundred, 1.0, 100),
+            (&[7], 0.5, 7),
+            (&[7], 0.99, 7),
+            (&[1, 9], 0.5, 1),
+            (&[1, 9], 0.99, 9),
+            (&[1, 2, 3], 0.5, 2),
+            (&[], 0.5, 0),
+        ] {
+            assert_eq!(percentile(values, share), expected, "{share} of {values:?}");
+        }
+    }
+
+    #[test]
+    fn rates_count_all_decisions_of_all_runs() {
+        assert!((rate(500, Duration::from_millis(250)) - 2000.0).abs() < 1e-9);
+        assert!(rate(5, Duration::ZERO).abs() < 1e-9);
+        let both = figures(&[run(&[3000, 500, 500], None), run(&[1000, 500, 500], None)]);
+        assert!((both.rate - 1e6).abs() < 1e-6, "{both:?}");
+        assert_eq!(both.runs, 2);
+    }
+
+    #[test]
+    fn the_first_decision_is_told_apart() {
+        let [ns9, ns10, ns1000] = [9, 10, 1000].map(Duration::from_nanos);
+        let cold = figures(&[run(&[1000, 9, 10, 10], None)]);
+        assert_eq!((cold.first, cold.p50, cold.max), (ns1000, ns10, ns10));
+        let warm = figures(&[run(&[10, 9, 9], Some(1000))]);
+        assert_eq!((warm.first, warm.p50, warm.max), (ns1000, ns9, ns10));
+        let single = figures(&[run(&[1000], None)]);
+        assert_eq!((single.first, single.p50, single.max), (ns1000, ns1000, ns1000));
+        assert_eq!(figures(&[]), Figures::default());
+    }
+
+    #[test]
+    fn memory_as_linux_writes_it() {
+        let status = "Name:\tsupercargo\nVmPeak:\t  999 kB\nVmHWM:\t   52 kB\nVmRSS:\t   48 kB\n";
+        assert_eq!(Memory::read(status), Memory { resident: Some(48 * 1024), peak: Some(52 * 1024) });
+        assert_eq!(Memory::read("VmRSS: many kB"), Memory::default());
+    }
+}

@@ -1,0 +1,87 @@
+//! The nodes of the workloads.
+
+use serde_json::{Value, json};
+use supercargo_model::{Decoded, Decoder, NodeWords};
+
+/// What nodes have besides a name, a zone, and room for pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NodeKind {
+    /// Nothing.
+    Plain,
+    /// Of four nodes in a row one keeps pods away, and one would rather not have them.
+    Tainted,
+    /// A rack.
+    Racked,
+}
+
+/// The label that is a node's own.
+pub(super) const HOSTNAME: &str = "kubernetes.io/hostname";
+/// The label that says in which zone a node is.
+pub(super) const ZONE: &str = "topology.kubernetes.io/zone";
+/// The label that says in which rack a node is.
+pub(super) const RACK: &str = "example.com/rack";
+/// The taint that only some pods tolerate.
+pub(super) const DEDICATED: (&str, &str) = ("example.com/dedicated", "batch");
+const RACKS: usize = 1000;
+const ZONES: usize = 3;
+
+/// Makes the nodes of one kind. Their texts are read once: a million nodes are copies with names of their own.
+#[derive(Debug)]
+pub(super) struct NodeMaker {
+    kind: NodeKind,
+    models: Vec<NodeWords>,
+}
+
+impl NodeMaker {
+    pub(super) fn new(kind: NodeKind) -> Self {
+        let taint =
+            |key: &str, value: &str, effect: &str| json!([{ "key": key, "value": value, "effect": effect }]);
+        let models = match kind {
+            NodeKind::Plain | NodeKind::Racked => vec![json!([])],
+            NodeKind::Tainted => vec![
+                taint(DEDICATED.0, DEDICATED.1, "NoSchedule"),
+                taint("example.com/spot", "true", "PreferNoSchedule"),
+                json!([]),
+                json!([]),
+            ],
+        };
+        NodeMaker { kind, models: models.iter().map(model).collect() }
+    }
+
+    /// The node of that number.
+    pub(super) fn node(&self, number: usize) -> NodeWords {
+        self.labelled(number, None)
+    }
+
+    /// The same after so many changes, the last of which its label says.
+    pub(super) fn changed_node(&self, number: usize, generation: usize) -> NodeWords {
+        self.labelled(number, Some(("generation".to_owned(), generation.to_string())))
+    }
+
+    fn labelled(&self, number: usize, more: Option<(String, String)>) -> NodeWords {
+        let mut words = self.models[number % self.models.len()].clone();
+        let name = format!("node-{number:07}");
+        let rack = (self.kind == NodeKind::Racked).then(|| format!("rack-{}", number % RACKS));
+        let labels =
+            [(HOSTNAME.to_owned(), name.clone()), (ZONE.to_owned(), format!("moon-{}", number % ZONES + 1))];
+        let rack = rack.map(|rack| (RACK.to_owned(), rack));
+        let metadata = words.metadata_mut();
+        metadata.labels = labels.into_iter().chain(rack).chain(more).collect();
+        metadata.name = name;
+        words
+    }
+}
+
+fn model(taints: &Value) -> NodeWords {
+    let room = json!({ "cpu": "4", "memory": "32Gi", "pods": "110" });
+    let node = json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "spec": { "taints": taints },
+        "status": { "allocatable": room, "capacity": room },
+    });
+    match Decoder::default().decode(&node.to_string()) {
+        Ok(Decoded::Node(words)) => *words,
+        other => unreachable!("the text of a node was read as {other:?}"),
+    }
+}

@@ -1,0 +1,194 @@
+//! How results are printed.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::check::Checked;
+use super::figures::{Figures, nanoseconds};
+use super::scene::Plan;
+
+/// What is known of one workload in the end. The first six fields are those of the peer `decide`.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Report {
+    kind: &'static str,
+    nodes: usize,
+    percent: u8,
+    init: usize,
+    pods: usize,
+    /// Decisions a second.
+    rate: f64,
+    p50_ns: u64,
+    p99_ns: u64,
+    max_ns: u64,
+    /// The first decision for such a pod, which is not among the others.
+    first_ns: u64,
+    rss_bytes: Option<u64>,
+    peak_rss_bytes: Option<u64>,
+    /// How many fresh clusters were measured.
+    runs: usize,
+    /// How many decisions were compared with plain evaluations, and found equal.
+    checked: usize,
+    /// How many there were to compare.
+    decisions: usize,
+}
+
+impl Report {
+    pub(super) fn new(plan: &Plan<'_>, percent: u8, figures: &Figures, checked: Checked) -> Self {
+        Report {
+            kind: plan.workload.name,
+            nodes: plan.nodes,
+            percent,
+            init: plan.init,
+            pods: plan.pods,
+            rate: figures.rate,
+            p50_ns: nanoseconds(figures.p50),
+            p99_ns: nanoseconds(figures.p99),
+            max_ns: nanoseconds(figures.max),
+            first_ns: nanoseconds(figures.first),
+            rss_bytes: figures.memory.resident,
+            peak_rss_bytes: figures.memory.peak,
+            runs: figures.runs,
+            checked: checked.compared,
+            decisions: checked.decisions,
+        }
+    }
+}
+
+/// A table for people; empty if there is nothing to tell.
+pub(super) fn table(reports: &[Report]) -> String {
+    const HEAD: [&str; 11] = [
+        "WORKLOAD",
+        "NODES",
+        "PODS",
+        "RUNS",
+        "DECISIONS/S",
+        "P50",
+        "P99",
+        "MAX",
+        "FIRST",
+        "RESIDENT",
+        "CHECKED",
+    ];
+    if reports.is_empty() {
+        return String::new();
+    }
+    let mut lines = vec![HEAD.map(str::to_owned)];
+    lines.extend(reports.iter().map(|report| {
+        let time = |nanoseconds| duration(Duration::from_nanos(nanoseconds));
+        [
+            report.kind.to_owned(),
+            grouped(report.nodes as u64),
+            grouped(report.pods as u64),
+            grouped(report.runs as u64),
+            grouped(report.rate as u64),
+            time(report.p50_ns),
+            time(report.p99_ns),
+            time(report.max_ns),
+            time(report.first_ns),
+            report.rss_bytes.map_or_else(|| "-".to_owned(), mebibytes),
+            format!("{} of {}", grouped(report.checked as u64), grouped(report.decisions as u64)),
+        ]
+    }));
+    let widths: [usize; HEAD.len()] = std::array::from_fn(|column| {
+        lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0)
+    });
+    let mut text = String::new();
+    for line in &lines {
+        text.push_str(&format!("{:<width$}", line[0], width = widths[0]));
+        for (cell, width) in line.iter().zip(widths).skip(1) {
+            text.push_str(&format!("  {cell:>width$}"));
+        }
+        text.push('\n');
+    }
+    let peak = reports.iter().filter_map(|report| report.peak_rss_bytes).max();
+    text + &peak.map(|peak| format!("most memory at any time: {}\n", mebibytes(peak))).unwrap_or_default()
+}
+
+/// Three digits, and a unit.
+fn duration(duration: Duration) -> String {
+    let nanoseconds = duration.as_nanos() as f64;
+    let (value, unit) = match nanoseconds {
+        ..1e3 => return format!("{nanoseconds} ns"),
+        ..1e6 => (nanoseconds / 1e3, "µs"),
+        ..1e9 => (nanoseconds / 1e6, "ms"),
+        _ => (nanoseconds / 1e9, "s"),
+    };
+    let decimals = match value {
+        ..10.0 => 2,
+        ..100.0 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$} {unit}")
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{} MiB", grouped(bytes.div_ceil(1 << 20)))
+}
+
+/// With a comma before every three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_people_can_read() {
+        for (nanoseconds, expected) in [
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_000, "1.00 µs"),
+            (54_321, "54.3 µs"),
+            (999_400, "999 µs"),
+            (1_500_000, "1.50 ms"),
+            (12_000_000_000, "12.0 s"),
+        ] {
+            assert_eq!(duration(Duration::from_nanos(nanoseconds)), expected);
+        }
+        for (number, expected) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(number), expected);
+        }
+        assert_eq!(mebibytes((1 << 20) + 1), "2 MiB");
+    }
+
+    #[test]
+    fn a_table_is_aligned() {
+        let report = Report {
+            kind: "basic",
+            nodes: 5000,
+            percent: 0,
+            init: 1000,
+            pods: 10_000,
+            rate: 1_234_567.8,
+            p50_ns: 700,
+            p99_ns: 1_900,
+            max_ns: 60_000,
+            first_ns: 75_000,
+            rss_bytes: Some(50 << 20),
+            peak_rss_bytes: Some(60 << 20),
+            runs: 100,
+            checked: 11_000,
+            decisions: 11_000,
+        };
+        let expected = "\
+WORKLOAD           NODES    PODS  RUNS  DECISIONS/S     P50      P99      MAX    FIRST  RESIDENT           CHECKED
+basic              5,000  10,000   100    1,234,567  700 ns  1.90 µs  60.0 µs  75.0 µs    50 MiB  11,000 of 11,000
+preferred-spread  50,000  10,000   100    1,234,567  700 ns  1.90 µs  60.0 µs  75.0 µs         -  11,000 of 11,000
+most memory at any time: 60 MiB
+";
+        let other = Report { kind: "preferred-spread", nodes: 50_000, rss_bytes: None, ..report.clone() };
+        assert_eq!(table(&[report, other]), expected);
+        assert_eq!(table(&[]), "");
+    }
+}

@@ -1,0 +1,195 @@
+//! A workload on a fresh cluster, and the steps it takes.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow, bail};
+use supercargo_engine::{Decision, Engine, EngineOptions, Indexing, Outcome, Rules, Seed};
+use supercargo_framework::{Fixes, Nomination, Profile};
+use supercargo_model::pod::PodStatus;
+use supercargo_model::{Decoded, Decoder, NodeWords, Object, Pod, Row, Timestamp};
+
+use super::nodes::NodeMaker;
+use super::pods::{INIT_NAMESPACE, MEASURED_NAMESPACE, PodMaker};
+use super::workloads::{Course, Init, Workload};
+
+/// The time of all decisions.
+pub(super) const NOW: Timestamp = Timestamp::from_nanoseconds(1_800_000_000_000_000_000);
+
+/// How the measured engine decides.
+pub(super) fn engine_options() -> EngineOptions {
+    EngineOptions { rules: Rules::LIVE, seed: Seed(42), fixes: Fixes::default(), indexing: Indexing::On }
+}
+
+/// A workload at one size.
+#[derive(Debug)]
+pub(super) struct Plan<'a> {
+    pub(super) workload: &'static Workload,
+    pub(super) profile: &'a Profile,
+    pub(super) nodes: usize,
+    /// How many pods are there before anything is measured.
+    pub(super) init: usize,
+    /// How many pods are measured.
+    pub(super) pods: usize,
+    maker: NodeMaker,
+    objects: Vec<Object>,
+}
+
+/// A fresh cluster, and the pods that are about to come. Everything is read and parsed.
+#[derive(Debug)]
+pub(super) struct Scene {
+    pub(super) engine: Engine,
+    course: Course,
+    /// The pods that are decided for, in order.
+    pods: Vec<Arc<Pod>>,
+    /// How many of them come before anything is measured.
+    pub(super) unmeasured: usize,
+    /// What nodes become, where they change between decisions.
+    changes: Vec<NodeWords>,
+}
+
+impl<'a> Plan<'a> {
+    /// `init` and `pods` replace the workload's own numbers.
+    pub(super) fn new(
+        workload: &'static Workload,
+        profile: &'a Profile,
+        nodes: usize,
+        init: Option<usize>,
+        pods: Option<usize>,
+    ) -> anyhow::Result<Self> {
+        let pods = pods.unwrap_or(workload.pods);
+        let init = match workload.init {
+            Init::Decided(count, _) => init.unwrap_or(count),
+            Init::OnEveryNode(count, _) => count * nodes,
+        };
+        let kinds = profile.reads.as_ref().map(|reads| reads.kinds.clone()).unwrap_or_default();
+        let decoder = Decoder::new(kinds, false);
+        let decode = |object| match decoder.decode(&format!("{object}")) {
+            Ok(Decoded::Object(object)) => Ok(object),
+            other => Err(anyhow!("an object of workload {} was read as {other:?}", workload.name)),
+        };
+        let objects = (workload.objects)(pods).iter().map(decode).collect::<anyhow::Result<_>>()?;
+        Ok(Plan { workload, profile, nodes, init, pods, maker: NodeMaker::new(workload.nodes), objects })
+    }
+
+    /// How many decisions are made before those that are measured.
+    pub(super) fn unmeasured(&self) -> usize {
+        match self.workload.init {
+            Init::Decided(..) => self.init,
+            Init::OnEveryNode(..) => 0,
+        }
+    }
+
+    /// Whether the pods that are measured are of a kind that has not been seen before.
+    pub(super) fn starts_cold(&self) -> bool {
+        match self.workload.init {
+            Init::Decided(_, kind) => self.init == 0 || kind.name != self.workload.pod.name,
+            Init::OnEveryNode(..) => true,
+        }
+    }
+
+    /// A fresh cluster.
+    pub(super) fn scene(&self) -> anyhow::Result<Scene> {
+        let mut engine = Engine::new(vec![self.profile.clone()], engine_options());
+        for number in 0..self.nodes {
+            engine.cluster.put_node(&self.maker.node(number));
+        }
+        for object in &self.objects {
+            engine.cluster.put_object(object.clone());
+        }
+        let mut pods = Vec::with_capacity(self.unmeasured() + self.pods);
+        match self.workload.init {
+            Init::Decided(_, kind) => {
+                let mut maker = PodMaker::new(kind, INIT_NAMESPACE);
+                pods.extend((0..self.init).map(|number| maker.pod(number, engine.cluster.interner())));
+            }
+            Init::OnEveryNode(count, kind) => {
+                let mut maker = PodMaker::new(kind, INIT_NAMESPACE);
+                for number in 0..self.init {
+                    let pod = maker.pod(number, engine.cluster.interner());
+                    let node = self.maker.node(number / count);
+                    let row = engine.cluster.snapshot().row_of(node.name()).context("the node is there")?;
+                    engine.assume(&pod, row)?;
+                }
+            }
+        }
+        let mut maker = PodMaker::new(self.workload.pod, MEASURED_NAMESPACE);
+        pods.extend((0..self.pods).map(|number| maker.pod(number, engine.cluster.interner())));
+        let changes = match self.workload.course {
+            Course::Churn => (0..self.pods)
+                .map(|number| self.maker.changed_node(number * 31 % self.nodes, number))
+                .collect(),
+            _ => Vec::new(),
+        };
+        // Nodes are put in order when somebody looks; that is not part of a decision.
+        engine.cluster.snapshot();
+        Ok(Scene { engine, course: self.workload.course, pods, unmeasured: self.unmeasured(), changes })
+    }
+}
+
+impl Scene {
+    /// How many pods there are to decide for.
+    pub(super) fn steps(&self) -> usize {
+        self.pods.len()
+    }
+
+    /// The pod of a step.
+    pub(super) fn pod(&self, step: usize) -> &Pod {
+        &self.pods[step]
+    }
+
+    /// Decides for the next pod, and does what follows from it. `decide` asks the engine.
+    #[inline]
+    pub(super) fn step(
+        &mut self,
+        step: usize,
+        mut decide: impl FnMut(&mut Engine, &Arc<Pod>) -> anyhow::Result<Decision>,
+    ) -> anyhow::Result<Option<Row>> {
+        let (engine, pod) = (&mut self.engine, &self.pods[step]);
+        let course = if step < self.unmeasured { Course::Place } else { self.course };
+        match (decide(engine, pod)?.outcome, course) {
+            (Outcome::Place { row, .. }, Course::Place | Course::Preempt) => {
+                engine.assume(pod, row)?;
+                Ok(Some(row))
+            }
+            (Outcome::Place { row, .. }, Course::Churn) => {
+                engine.assume(pod, row)?;
+                let number = step - self.unmeasured;
+                engine.cluster.put_node(&self.changes[number]);
+                engine.cluster.remove_pod(&self.pods[number].uid);
+                Ok(Some(row))
+            }
+            (Outcome::Unschedulable { .. }, Course::Reject) => Ok(None),
+            (Outcome::Unschedulable { nomination: Nomination::Node(node), victims, .. }, Course::Preempt) => {
+                for victim in &victims {
+                    engine.cluster.remove_pod(&victim.uid);
+                }
+                let status = PodStatus { nominated_node_name: Some(node.clone()), ..PodStatus::default() };
+                let nominated = Arc::new(Pod { status: Some(Box::new(status)), ..(**pod).clone() });
+                engine.cluster.nominate(nominated.clone(), &node);
+                match decide(engine, &nominated)?.outcome {
+                    Outcome::Place { row, .. } => {
+                        engine.assume(&nominated, row)?;
+                        Ok(Some(row))
+                    }
+                    outcome => bail!(unexpected(pod, &outcome)),
+                }
+            }
+            (outcome, _) => bail!(unexpected(pod, &outcome)),
+        }
+    }
+}
+
+/// What to say of a decision that the workload does not go on from.
+#[cold]
+fn unexpected(pod: &Pod, outcome: &Outcome) -> String {
+    let pod = pod.key();
+    match outcome {
+        Outcome::Place { node, .. } => format!("pod {pod} was not meant to fit anywhere, but goes to {node}"),
+        Outcome::Unschedulable { message, .. } => {
+            format!(
+                "pod {pod} has no place: {message}; take more --nodes, or fewer pods with --init and --pods"
+            )
+        }
+        Outcome::Failed { error } => format!("pod {pod}: {error}"),
+    }
+}

@@ -1,0 +1,195 @@
+//! What is measured: which pods come to which cluster, and what happens between two of them.
+//!
+//! The first ten are those of the peer `decide`, which measures kube-scheduler: the same nodes, pods and phases, so
+//! that rates can be compared. The rest are ours.
+
+use serde_json::Value;
+
+use super::nodes::NodeKind;
+use super::{objects, pods, pods::PodKind};
+
+/// One workload.
+#[derive(Debug)]
+pub(super) struct Workload {
+    pub(super) name: &'static str,
+    /// In a few words, for `--help`.
+    pub(super) description: &'static str,
+    pub(super) nodes: NodeKind,
+    /// Objects of other kinds that are there from the start, for so many measured pods.
+    pub(super) objects: fn(usize) -> Vec<Value>,
+    /// The pods that are there before anything is measured.
+    pub(super) init: Init,
+    /// How many pods are measured.
+    pub(super) pods: usize,
+    /// What they are.
+    pub(super) pod: &'static PodKind,
+    pub(super) course: Course,
+}
+
+/// How pods come to be there before anything is measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Init {
+    /// So many are decided for, one after the other.
+    Decided(usize, &'static PodKind),
+    /// Every node gets so many.
+    OnEveryNode(usize, &'static PodKind),
+}
+
+/// What follows a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Course {
+    /// The pod is placed.
+    Place,
+    /// The pod fits nowhere, and that is all.
+    Reject,
+    /// The pod is placed; then a node changes a label, and the oldest pod goes.
+    Churn,
+    /// The victims go, the pod is nominated, decided for again, and placed.
+    Preempt,
+}
+
+/// A workload on plain nodes, with nothing but pods; the others say where they differ.
+const PLAIN: Workload = Workload {
+    name: "",
+    description: "",
+    nodes: NodeKind::Plain,
+    objects: |_| Vec::new(),
+    init: Init::Decided(1000, &pods::BASIC),
+    pods: 2000,
+    pod: &pods::BASIC,
+    course: Course::Place,
+};
+
+/// All of them, in the order in which they run.
+pub(super) const WORKLOADS: &[Workload] = &[
+    Workload {
+        name: "basic",
+        description: "pods that ask for cpu and memory, no more",
+        pods: 10_000,
+        pod: &pods::BASIC,
+        ..PLAIN
+    },
+    Workload {
+        name: "anti",
+        description: "required anti-affinity: one pod a node",
+        init: Init::Decided(1000, &pods::ANTI),
+        pod: &pods::ANTI,
+        ..PLAIN
+    },
+    Workload {
+        name: "affinity",
+        description: "required affinity: all in one zone",
+        init: Init::Decided(5000, &pods::AFFINITY),
+        pod: &pods::AFFINITY,
+        ..PLAIN
+    },
+    Workload {
+        name: "preferred-affinity",
+        description: "preferred affinity to nodes that run such pods",
+        init: Init::Decided(5000, &pods::PREFERRED_AFFINITY),
+        pod: &pods::PREFERRED_AFFINITY,
+        ..PLAIN
+    },
+    Workload {
+        name: "spread",
+        description: "spread over zones, required",
+        init: Init::Decided(5000, &pods::BASIC),
+        pod: &pods::SPREAD,
+        ..PLAIN
+    },
+    Workload {
+        name: "preferred-spread",
+        description: "spread over zones, preferred",
+        init: Init::Decided(5000, &pods::BASIC),
+        pod: &pods::PREFERRED_SPREAD,
+        ..PLAIN
+    },
+    Workload {
+        name: "node-affinity",
+        description: "required node affinity to two of three zones",
+        pod: &pods::NODE_AFFINITY,
+        ..PLAIN
+    },
+    Workload {
+        name: "mixed",
+        description: "1,000 classes of pods with 50 different requests",
+        pods: 4000,
+        pod: &pods::MIXED,
+        ..PLAIN
+    },
+    Workload {
+        name: "unschedulable",
+        description: "pods that fit nowhere",
+        pods: 1000,
+        pod: &pods::UNSCHEDULABLE,
+        course: Course::Reject,
+        ..PLAIN
+    },
+    Workload {
+        name: "churn",
+        description: "after each decision a node changes a label and the oldest pod goes",
+        init: Init::Decided(5000, &pods::BASIC),
+        pod: &pods::CHURN,
+        course: Course::Churn,
+        ..PLAIN
+    },
+    Workload {
+        name: "taints",
+        description: "half of the nodes are tainted, half of the pods tolerate it",
+        nodes: NodeKind::Tainted,
+        pod: &pods::TOLERANT,
+        ..PLAIN
+    },
+    Workload {
+        name: "deployments",
+        description: "1,000 deployments with 20 different requests, each spread over nodes and zones, preferred",
+        pods: 10_000,
+        pod: &pods::DEPLOYMENT,
+        ..PLAIN
+    },
+    Workload {
+        name: "classes",
+        description: "every pod with labels and requests of its own",
+        pod: &pods::OWN_CLASS,
+        ..PLAIN
+    },
+    Workload {
+        name: "namespace-anti",
+        description: "required anti-affinity to pods of namespaces chosen by label",
+        objects: objects::namespaces,
+        init: Init::Decided(1000, &pods::NAMESPACE_ANTI),
+        pod: &pods::NAMESPACE_ANTI,
+        ..PLAIN
+    },
+    Workload {
+        name: "default-spread",
+        description: "pods of 50 services, spread by default",
+        objects: objects::services,
+        pod: &pods::SERVED,
+        ..PLAIN
+    },
+    Workload {
+        name: "racks",
+        description: "spread over 1,000 racks, required and preferred",
+        nodes: NodeKind::Racked,
+        init: Init::Decided(5000, &pods::BASIC),
+        pod: &pods::RACK_SPREAD,
+        ..PLAIN
+    },
+    Workload {
+        name: "preemption",
+        description: "all nodes full of 20 pods each, five of which have to go for each pod that comes",
+        init: Init::OnEveryNode(pods::FILLERS_A_NODE, &pods::FILLER),
+        pods: 1000,
+        pod: &pods::PREEMPTOR,
+        course: Course::Preempt,
+        ..PLAIN
+    },
+    Workload {
+        name: "volumes",
+        description: "a claim each: bound to a volume of one zone, or waiting for the pod",
+        objects: objects::volumes,
+        pod: &pods::CLAIMING,
+        ..PLAIN
+    },
+];
