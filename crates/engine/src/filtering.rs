@@ -146,8 +146,33 @@ impl Filters<'_> {
         Status::success()
     }
 
-    /// What every filter says about a node, also after the first rejection. Nominated pods are left out.
-    pub(crate) fn words(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Vec<FilterWord> {
+    /// What every filter says about a node, also after the first rejection, and what [`Self::run`] says of it.
+    ///
+    /// Where pods are nominated to the node, a filter's word is that with them, or else that without them.
+    pub(crate) fn words(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> (Vec<FilterWord>, Status) {
+        let mut words = self.words_once(cycle, node);
+        match self.with_nominated(cycle, node) {
+            Err(status) => (words, status),
+            Ok(None) => {
+                let status = first_rejection(&words);
+                (words, status)
+            }
+            Ok(Some((with_nominated, usage))) => {
+                let node_with = cycle.cluster().node_with(node.row(), &usage);
+                let words_with = self.words_once(&with_nominated, node_with);
+                let status = Some(first_rejection(&words_with)).filter(|status| !status.is_success());
+                let status = status.unwrap_or_else(|| first_rejection(&words));
+                for (word, with) in words.iter_mut().zip(words_with) {
+                    if with.stands_in_the_way() {
+                        *word = with;
+                    }
+                }
+                (words, status)
+            }
+        }
+    }
+
+    fn words_once(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Vec<FilterWord> {
         let word = |named: &supercargo_framework::Named<dyn supercargo_framework::Filter>| FilterWord {
             plugin: named.name,
             status: if self.skipped.contains(named.name) {
@@ -183,6 +208,12 @@ impl Filters<'_> {
         }
         Status::success()
     }
+}
+
+/// What stops the search for more: the first word that is not success.
+fn first_rejection(words: &[FilterWord]) -> Status {
+    let first = words.iter().find(|word| word.stands_in_the_way());
+    first.map_or_else(Status::success, |word| word.status.clone())
 }
 
 /// A filter may reject; anything else but success is an error.
