@@ -31,10 +31,12 @@ pub enum Remedy {
         /// What it lacks, as quantities.
         missing: BTreeMap<String, String>,
     },
-    /// One more pod on a node.
+    /// More pods on a node.
     PodSlot {
         /// The node.
         node: String,
+        /// How many more it would have to take.
+        lacking: i64,
     },
     /// A toleration for a taint.
     Toleration {
@@ -105,11 +107,7 @@ impl Remedy {
     /// What to change, in words for people.
     pub(crate) fn describe(&self) -> String {
         match self {
-            Remedy::Resources { missing, .. } => {
-                let list: Vec<String> =
-                    missing.iter().map(|(name, amount)| format!("{amount} more {name}")).collect();
-                list.join(" and ")
-            }
+            Remedy::Resources { missing, .. } => resource_list(missing),
             Remedy::Toleration { key, value, effect } if value.is_empty() => {
                 format!("a toleration for {key}:{effect}")
             }
@@ -122,4 +120,10 @@ impl Remedy {
             other => format!("{other:?}"),
         }
     }
+}
+
+/// What is missing, in words for people.
+pub(crate) fn resource_list(missing: &BTreeMap<String, String>) -> String {
+    let list: Vec<String> = missing.iter().map(|(name, amount)| format!("{amount} more {name}")).collect();
+    list.join(" and ")
 }

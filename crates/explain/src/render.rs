@@ -6,6 +6,7 @@ use crate::capacity::{Capacity, CapacityLimit};
 use crate::explanation::{Explanation, Verdict};
 use crate::obstacles::{Obstacle, Obstacles};
 use crate::placement::Placement;
+use crate::text::nodes;
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,8 +198,4 @@ fn shorten_of(names: &[String], most: usize, total: usize) -> String {
     let shown = &names[..names.len().min(most)];
     let more = if total > shown.len() && !shown.is_empty() { ", …" } else { "" };
     format!("{}{more}", shown.join(", "))
-}
-
-fn nodes(count: usize) -> String {
-    if count == 1 { "1 node".to_owned() } else { format!("{count} nodes") }
 }

@@ -34,7 +34,7 @@ fn every_hint_is_true() {
         for index in 0..world.pods.len() {
             let (mut cluster, pod) = world.build(index);
             let memories = Memories::default();
-            let explainer = Explainer { profile: &world.profile, context: context(&mut cluster, &memories) };
+            let explainer = Explainer::new(&world.profile, context(&mut cluster, &memories));
             let Verdict::Pending(obstacles) = explainer.explain(&pod).verdict else { continue };
             for hint in obstacles.hints {
                 let mut better = world.clone();
@@ -49,7 +49,7 @@ fn every_hint_is_true() {
                         evaluation.nomination == Nomination::Node(node.as_str().into())
                     }
                     Remedy::Resources { node, .. }
-                    | Remedy::PodSlot { node }
+                    | Remedy::PodSlot { node, .. }
                     | Remedy::Uncordon { node }
                     | Remedy::Several { node, .. } => feasible.contains(&node.as_str()),
                     _ => feasible.len() == hint.opens,
@@ -154,10 +154,10 @@ impl World {
                     allocatable[resource] = json!(sum.to_string());
                 }
             }
-            Remedy::PodSlot { node } => {
-                let taken =
-                    self.objects.iter().filter(|object| object["spec"]["nodeName"] == json!(node)).count();
-                self.node(node)["status"]["allocatable"]["pods"] = json!((taken + 1).to_string());
+            Remedy::PodSlot { node, lacking } => {
+                let pods = &mut self.node(node)["status"]["allocatable"]["pods"];
+                let old: Quantity = pods.as_str().unwrap_or("0").parse().expect("a quantity");
+                *pods = json!((old.value() + lacking).to_string());
             }
             Remedy::Toleration { key, value, effect } => {
                 let toleration = json!({"key": key, "operator": "Equal", "value": value, "effect": effect});

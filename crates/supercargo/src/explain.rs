@@ -55,7 +55,7 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
             seed: 0,
             fixes: scheduler.fixes,
         };
-        let explainer = Explainer { profile: scheduler.profile(&pod)?, context };
+        let explainer = Explainer::new(scheduler.profile(&pod)?, context);
         let explanation = explainer.explain(&pod);
         explanations.push((pod, explanation));
     }
