@@ -1,5 +1,6 @@
 //! What others could do: pods that could go, and what holds for all pods of the profile.
 
+use supercargo_engine::FilterWord;
 use supercargo_framework::{Code, Nomination};
 use supercargo_model::pod::PreemptionPolicy;
 
@@ -14,13 +15,9 @@ const USER_PRIORITY_MAX: i32 = 1_000_000_000;
 impl Search<'_> {
     /// What it could evict if it mattered more.
     pub(super) fn priority(&self) -> Option<Hint> {
-        let diagnosis = &self.evaluation.diagnosis;
-        let mut said = diagnosis.nodes.values().chain([&diagnosis.others]);
-        // Preemption looks at no other nodes, whatever the priority.
-        let may_help = self.evaluation.victims.is_empty()
-            && self.pod.spec.preemption_policy != PreemptionPolicy::Never
-            && said.any(|status| status.code() == Code::Unschedulable);
-        if !may_help {
+        let spec = &self.pod.spec;
+        let may = self.evaluation.victims.is_empty() && spec.preemption_policy != PreemptionPolicy::Never;
+        if !may || !self.evictions_may_help() {
             return None;
         }
         let highest = self.explainer.highest_priority()?.min(USER_PRIORITY_MAX - 1);
@@ -38,5 +35,12 @@ impl Search<'_> {
         self.hint(remedy, &[row], |_| {
             format!("with a priority of {needed} or more it could evict {evicted} on {node}")
         })
+    }
+
+    /// Whether there is a node where nobody says that evictions would not help.
+    fn evictions_may_help(&self) -> bool {
+        let is_hopeless =
+            |word: &FilterWord| word.stands_in_the_way() && word.status.code() != Code::Unschedulable;
+        self.evaluation.words.iter().any(|(_, words)| !words.iter().any(is_hopeless))
     }
 }

@@ -14,28 +14,31 @@ use super::Search;
 use crate::explanation::Explainer;
 use crate::remedy::{Hint, Remedy, resource_list};
 
-/// Amounts of resources by name, in the scheduler's units.
-pub(super) type Amounts = BTreeMap<String, i64>;
+/// Amounts of resources, in the scheduler's units, by name and in the order of the names.
+pub(super) type Amounts<'a> = Vec<(&'a str, i64)>;
 
 impl Search<'_> {
     /// Nodes that have everything but enough of some resources, grouped by which.
     pub(super) fn resources(&self) -> Vec<Hint> {
-        let mut groups: BTreeMap<Vec<String>, Vec<(Row, Amounts)>> = BTreeMap::new();
+        let mut groups: BTreeMap<Vec<&str>, Vec<(Row, Amounts<'_>)>> = BTreeMap::new();
         for row in self.blocked_only_by(&["NodeResourcesFit"]) {
             let Some(missing) = self.shortage(self.node(row)) else { continue };
-            groups.entry(missing.keys().cloned().collect()).or_default().push((row, missing));
+            groups.entry(names(&missing)).or_default().push((row, missing));
         }
         groups.into_values().filter_map(|nodes| self.resource_hint(&nodes)).collect()
     }
 
-    fn resource_hint(&self, nodes: &[(Row, Amounts)]) -> Option<Hint> {
-        let needed = |missing: &Amounts| missing.values().copied().collect::<Vec<i64>>();
-        let (row, missing) = nodes.iter().min_by_key(|(row, missing)| (needed(missing), *row))?;
+    /// The nodes lack the same resources, each its own amounts.
+    fn resource_hint(&self, nodes: &[(Row, Amounts<'_>)]) -> Option<Hint> {
+        let (row, missing) = nodes.iter().min_by(|(a_row, a), (b_row, b)| (a, a_row).cmp(&(b, b_row)))?;
         let name = self.node(*row).name().to_string();
-        if missing.contains_key(resource::PODS) {
-            return if missing.len() == 1 { self.pod_slot(*row, missing[resource::PODS]) } else { None };
+        match missing[..] {
+            [(resource::PODS, lacking)] => return self.pod_slot(*row, lacking),
+            _ if names(missing).contains(&resource::PODS) => return None,
+            _ => {}
         }
-        let no_more = |other: &Amounts| other.iter().all(|(name, amount)| *amount <= missing[name]);
+        let no_more =
+            |other: &Amounts<'_>| other.iter().zip(missing).all(|(other, least)| other.1 <= least.1);
         let within = nodes.iter().filter(|(_, other)| no_more(other)).map(|(row, _)| *row);
         let opened = self.feasible_with(&within.collect::<Vec<Row>>(), |spec| request_less(spec, missing));
         if !opened.contains(row) {
@@ -72,7 +75,7 @@ impl Search<'_> {
     }
 
     /// What a node lacks for the pod, in the scheduler's units; none where amounts are too large to add up.
-    pub(super) fn shortage(&self, node: NodeRef<'_>) -> Option<Amounts> {
+    pub(super) fn shortage(&self, node: NodeRef<'_>) -> Option<Amounts<'_>> {
         let usage = self.usage_awaited(node);
         let (request, has, taken) =
             (&self.pod.spec.requests.resources, node.allocatable(), usage.requested());
@@ -86,15 +89,16 @@ impl Search<'_> {
             (resource::EPHEMERAL_STORAGE, storage.0, storage.1, storage.2),
             (resource::PODS, 1, node.allowed_pods(), usage.pods().len() as i64),
         ];
-        let mut missing = BTreeMap::new();
+        let mut missing = Vec::new();
         let wanted = named.into_iter().chain(scalars).filter(|(_, amount, ..)| *amount > 0);
         for (name, amount, has, taken) in wanted {
             let lacking = amount.checked_sub(has.checked_sub(taken)?)?;
             if lacking > 0 {
                 has.checked_add(lacking)?;
-                missing.insert(name.to_owned(), lacking);
+                missing.push((name, lacking));
             }
         }
+        missing.sort_unstable();
         Some(missing)
     }
 
@@ -112,17 +116,21 @@ impl Search<'_> {
 }
 
 /// Lowers what the pod requests by what is missing.
-pub(super) fn request_less(spec: &mut PodSpec, missing: &Amounts) {
+pub(super) fn request_less(spec: &mut PodSpec, missing: &Amounts<'_>) {
     for (name, missing) in missing {
         let amount = spec.requests.list.amount(name).saturating_sub(*missing);
-        let quantity = if name == resource::CPU { Quantity::milli(amount) } else { Quantity::from(amount) };
-        spec.requests.list.set(&name.as_str().into(), quantity);
+        let quantity = if *name == resource::CPU { Quantity::milli(amount) } else { Quantity::from(amount) };
+        spec.requests.list.set(&(*name).into(), quantity);
     }
 }
 
+pub(super) fn names<'a>(amounts: &Amounts<'a>) -> Vec<&'a str> {
+    amounts.iter().map(|(name, _)| *name).collect()
+}
+
 /// Amounts as people write them.
-pub(super) fn quantities(amounts: &Amounts) -> BTreeMap<String, String> {
-    amounts.iter().map(|(name, amount)| (name.clone(), quantity(name, *amount))).collect()
+pub(super) fn quantities(amounts: &Amounts<'_>) -> BTreeMap<String, String> {
+    amounts.iter().map(|(name, amount)| ((*name).to_owned(), quantity(name, *amount))).collect()
 }
 
 fn quantity(name: &str, amount: i64) -> String {

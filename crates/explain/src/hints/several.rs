@@ -7,7 +7,7 @@ use supercargo_model::{Labels, NodeRef, PodSpec};
 
 use super::Search;
 use super::own_rules::cordon;
-use super::resources::{quantities, request_less};
+use super::resources::{names, quantities, request_less};
 use crate::remedy::{Hint, Remedy};
 use crate::what_if::tolerate;
 
@@ -35,7 +35,7 @@ impl Search<'_> {
         match word.plugin {
             "NodeResourcesFit" => {
                 let missing = self.shortage(node)?;
-                if missing.contains_key(resource::PODS) {
+                if names(&missing).contains(&resource::PODS) {
                     return None;
                 }
                 request_less(spec, &missing);
