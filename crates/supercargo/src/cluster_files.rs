@@ -49,8 +49,13 @@ impl Scheduler {
 
     /// The profile that is responsible for a pod.
     pub(crate) fn profile(&self, pod: &Pod) -> anyhow::Result<&Profile> {
+        Ok(&self.profiles[self.profile_index(pod)?])
+    }
+
+    /// The place of that profile among all.
+    pub(crate) fn profile_index(&self, pod: &Pod) -> anyhow::Result<usize> {
         let wanted = &*pod.spec.scheduler_name;
-        self.profiles.iter().find(|profile| profile.scheduler_name == wanted).with_context(|| {
+        self.profiles.iter().position(|profile| profile.scheduler_name == wanted).with_context(|| {
             let names: Vec<&str> =
                 self.profiles.iter().map(|profile| profile.scheduler_name.as_str()).collect();
             format!(

@@ -80,6 +80,24 @@ fn pods_that_differ_only_in_name_are_explained_once() {
     check(&output, 0, &["default/a would stay pending, as 2 others would: none of 3 nodes fits"]);
 }
 
+/// A claim that is made for a pod has the pod's name, so such pods differ by it.
+#[test]
+fn pods_with_claims_of_their_own_are_explained_one_by_one() {
+    let scratch = "\n  volumes: [{name: scratch, ephemeral: {volumeClaimTemplate: {spec: {}}}}]";
+    let pod = |name: &str, volumes: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, namespace: default, uid: {name}}}\nspec:\n  \
+             containers: [{{name: c, image: c}}]{volumes}\n---\n"
+        )
+    };
+    for (volumes, explained) in [("", 1), (scratch, 2)] {
+        let dump = pod("a", volumes) + &pod("b", volumes);
+        let output = supercargo(&["explain", "-f", "-", "-o", "json"], &dump);
+        let explanations: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(explanations.as_array().map(Vec::len), Some(explained), "{volumes}");
+    }
+}
+
 #[test]
 fn a_gated_pod_is_held_and_a_victim_is_named() {
     let pod = |spec: &str| format!("---\napiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec: {spec}\n");
