@@ -13,7 +13,7 @@ mod render;
 mod text;
 mod what_if;
 
-pub use capacity::{Capacity, CapacityLimit, CapacityOptions, NodeCapacity, capacity};
+pub use capacity::{Capacity, CapacityLimit, CapacityOptions, NodeCapacity, capacity, template};
 pub use explanation::{Explainer, Explanation, Verdict};
 pub use obstacles::{Obstacle, Obstacles, Preemption};
 pub use placement::{Candidate, Placement, RunnerUp};

@@ -131,7 +131,12 @@ pub fn render_capacity(capacity: &Capacity, detail: Detail) -> String {
     let mut text = String::new();
     let more = if matches!(capacity.limit, CapacityLimit::Enough) { "at least " } else { "" };
     let on = nodes(capacity.nodes.len());
-    text.push_str(&format!("{more}{} more like {} fit, on {on}\n", capacity.fits, capacity.pod));
+    let alike = match capacity.alike.len() {
+        0 => String::new(),
+        1 => format!(" or {}", capacity.alike[0]),
+        others => format!(" or {others} others"),
+    };
+    text.push_str(&format!("{more}{} more like {}{alike} fit, on {on}\n", capacity.fits, capacity.pod));
     if !capacity.nodes.is_empty() {
         let mut counts: Vec<(usize, Vec<String>)> = Vec::new();
         for node in &capacity.nodes {

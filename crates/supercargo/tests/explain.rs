@@ -158,11 +158,66 @@ fn capacity_counts_several_pods() {
         1,
         &["there is no pod default/x"],
     );
-    check(
-        &supercargo(&["capacity", "-f", "-", "--like", "web-1", "--most", "3"], &cluster()),
-        0,
-        &["at least 3 more"],
+}
+
+/// Three go where the scheduler would put three, which is not where there is most room.
+#[test]
+fn fewer_than_fit_go_where_the_scheduler_would_put_them() {
+    check_text(
+        &["capacity", "-f", "-", "--like", "web-1", "--most", "3"],
+        &cluster(),
+        "\
+at least 3 more like default/web-1 fit, on 2 nodes
+  EACH  NODES  FOR EXAMPLE
+     2      1  n2
+     1      1  n1
+",
     );
+}
+
+#[test]
+fn pods_that_are_alike_are_counted_once() {
+    let pod = |name: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{containers: [{{name: c, \
+                 resources: {{requests: {{cpu: 3}}}}}}]}}\n"
+        )
+    };
+    let text = format!("{}{}{}{}", cluster(), pod("a"), pod("b"), pod("c"));
+    let output = supercargo(&["capacity", "-f", "-"], &text);
+    check(&output, 0, &["more like default/a or 2 others fit"]);
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("default/b"));
+}
+
+/// Claims that only one pod can have are made anew for each copy; a shared one holds the copies together.
+#[test]
+fn copies_come_with_claims_of_their_own() {
+    let claim = |mode: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {{name: data, namespace: default, \
+             annotations: {{pv.kubernetes.io/bind-completed: 'yes'}}}}\nspec: \
+             {{accessModes: [{mode}], volumeName: disk, storageClassName: ''}}\n---\napiVersion: v1\nkind: \
+             PersistentVolume\nmetadata: {{name: disk}}\nspec: {{accessModes: [{mode}], claimRef: {{name: data, \
+             namespace: default}}, nodeAffinity: {{required: {{nodeSelectorTerms: [{{matchExpressions: [{{key: \
+             disk, operator: Exists}}]}}]}}}}}}\n"
+        )
+    };
+    let pod = |volume: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: a, namespace: default, uid: a}}\nspec: {{volumes: \
+             [{volume}], containers: [{{name: c, resources: {{requests: {{cpu: 500m}}}}}}]}}\n"
+        )
+    };
+    let claimed = "{name: v, persistentVolumeClaim: {claimName: data}}";
+    for (what, volume, mode, fits) in [
+        ("shared", claimed, "ReadWriteMany", "6 more like default/a fit, on 1 node"),
+        ("one pod's", claimed, "ReadWriteOncePod", "10 more like default/a fit, on 2 nodes"),
+        ("ephemeral", "{name: v, ephemeral: {}}", "ReadWriteMany", "10 more like default/a fit, on 2 nodes"),
+    ] {
+        let text = cluster().replace("labels: {}", "labels: {disk: here}") + &claim(mode) + &pod(volume);
+        let output = supercargo(&["capacity", "-f", "-", "--like", "a"], &text);
+        assert!(String::from_utf8_lossy(&output.stdout).contains(fits), "{what}: {output:?}");
+    }
 }
 
 #[test]
