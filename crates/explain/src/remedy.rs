@@ -74,6 +74,27 @@ pub enum Remedy {
     },
     /// No host ports.
     DropHostPorts,
+    /// No such volume, or another in its place.
+    DropVolume {
+        /// Its name in the pod.
+        volume: String,
+        /// The claim it stands for.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        claim: Option<String>,
+        /// What that is bound to.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        persistent_volume: Option<String>,
+    },
+    /// Other pods that go.
+    RemovePods {
+        /// Which, as `namespace/name`.
+        pods: Vec<String>,
+    },
+    /// No required node affinity that the profile adds to all pods.
+    DropAddedAffinity {
+        /// The profile's `schedulerName`.
+        profile: String,
+    },
     /// A higher priority, so that it may evict others.
     Priority {
         /// The priority it needs.
@@ -117,6 +138,14 @@ impl Remedy {
             Remedy::DropNodeAffinity => "no required node affinity".to_owned(),
             Remedy::DropPodAffinity => "no required pod affinity".to_owned(),
             Remedy::DropPodAntiAffinity => "no required pod anti-affinity".to_owned(),
+            Remedy::DropHostPorts => "no host ports".to_owned(),
+            Remedy::DropVolume { volume, claim: None, .. } => format!("no volume {volume}"),
+            Remedy::DropVolume { volume, claim: Some(claim), persistent_volume: None } => {
+                format!("no volume {volume} (claim {claim})")
+            }
+            Remedy::DropVolume { volume, claim: Some(claim), persistent_volume: Some(bound) } => {
+                format!("no volume {volume} (claim {claim}, bound to {bound})")
+            }
             other => format!("{other:?}"),
         }
     }

@@ -19,10 +19,30 @@ const NOW: Timestamp = Timestamp::from_nanoseconds(1_900_000_000_000_000_000);
 /// Every so many cases are enough for a test that runs often.
 const STRIDE: usize = 3;
 
+/// Every kind of hint there is.
+const KINDS: &[&str] = &[
+    "DropAddedAffinity",
+    "DropHostPorts",
+    "DropNodeAffinity",
+    "DropNodeSelector",
+    "DropPodAffinity",
+    "DropPodAntiAffinity",
+    "DropVolume",
+    "MaxSkew",
+    "PodSlot",
+    "Priority",
+    "RemovePods",
+    "Resources",
+    "Several",
+    "Toleration",
+    "Uncordon",
+];
+
 /// A case of the vectors, as JSON that can be changed.
 #[derive(Clone)]
 struct World {
     name: String,
+    config: Value,
     profile: Arc<Profile>,
     objects: Vec<Value>,
     pods: Vec<Value>,
@@ -66,11 +86,10 @@ fn every_hint_is_true() {
             }
         }
     }
-    for kind in
-        ["Resources", "Toleration", "Uncordon", "DropNodeSelector", "MaxSkew", "DropHostPorts", "Several"]
-    {
-        assert!(tried.get(kind).is_some_and(|count| *count > 1), "{kind} is hardly ever tried: {tried:?}");
+    for kind in KINDS {
+        assert!(tried.contains_key(*kind), "{kind} is never tried: {tried:?}");
     }
+    assert_eq!(tried.len(), KINDS.len(), "a kind of hint is not in the list: {tried:?}");
 }
 
 #[test]
@@ -191,6 +210,24 @@ impl World {
                     }
                 }
             }
+            Remedy::DropVolume { volume, .. } => {
+                let volumes = pod["volumes"].as_array_mut().expect("the hint names a volume that is there");
+                volumes.retain(|other| other["name"] != json!(volume));
+            }
+            Remedy::RemovePods { pods } => self.objects.retain(|object| {
+                let metadata = &object["metadata"];
+                let namespace = metadata["namespace"].as_str().unwrap_or_default();
+                let key = format!("{namespace}/{}", metadata["name"].as_str().unwrap_or_default());
+                object["kind"] != "Pod" || !pods.contains(&key)
+            }),
+            Remedy::DropAddedAffinity { .. } => {
+                for profile in self.config["profiles"].as_array_mut().into_iter().flatten() {
+                    for plugin in profile["pluginConfig"].as_array_mut().into_iter().flatten() {
+                        drop_field(&mut plugin["args"]["addedAffinity"], REQUIRED);
+                    }
+                }
+                self.profile = Arc::new(profile_of(&self.config).expect("the configuration is still valid"));
+            }
             Remedy::Priority { at_least, .. } => pod["priority"] = json!(at_least),
             Remedy::Several { remedies, .. } => {
                 for remedy in remedies {
@@ -224,26 +261,35 @@ fn judge(profile: &Profile, cluster: &mut Cluster, pod: &Arc<Pod>) -> Evaluation
 
 /// Cases of the vectors that can be judged.
 fn worlds() -> impl Iterator<Item = World> {
-    let registry = supercargo_plugins::registry();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/vectors/cases.jsonl.gz");
     let lines = BufReader::new(GzDecoder::new(File::open(path).expect("the vectors are there"))).lines();
-    lines.step_by(STRIDE).filter_map(move |line| {
-        let case: Value = serde_json::from_str(&line.expect("text")).expect("a case");
+    let lines = lines.map(|line| line.expect("text")).enumerate();
+    // What is rare is not left out.
+    let chosen = lines.filter(|(number, line)| number % STRIDE == 0 || line.contains("addedAffinity"));
+    chosen.filter_map(move |(_, line)| {
+        let case: Value = serde_json::from_str(&line).expect("a case");
         // Amounts beyond 64 bits wrap around, so that more of something can be less of it.
         if case["name"].as_str().is_some_and(|name| name.starts_with("quantities")) {
             return None;
         }
-        let kube = match case.get("config") {
-            None => KubeSchedulerConfiguration::default(),
-            Some(config) => load(&config.to_string()).ok()?.kube,
-        };
-        let profile = build_profile(&kube, &registry, 0).ok()?;
+        let config = case.get("config").cloned().unwrap_or_default();
+        let profile = profile_of(&config)?;
         let list = |name: &str| case[name].as_array().cloned().unwrap_or_default();
         Some(World {
             name: case["name"].as_str().unwrap_or_default().to_owned(),
+            config,
             profile: Arc::new(profile),
             objects: list("objects"),
             pods: list("pods"),
         })
     })
+}
+
+/// The first profile of a configuration; none if it is not valid.
+fn profile_of(config: &Value) -> Option<Profile> {
+    let kube = match config {
+        Value::Null => KubeSchedulerConfiguration::default(),
+        config => load(&config.to_string()).ok()?.kube,
+    };
+    build_profile(&kube, &supercargo_plugins::registry(), 0).ok()
 }

@@ -1,9 +1,11 @@
 //! What would help a pod that fits nowhere, each tried before it is said.
 
+mod opponents;
 mod others;
 mod own_rules;
 mod resources;
 mod several;
+mod volumes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,6 +36,9 @@ pub(crate) fn find_hints(explainer: &Explainer<'_>, pod: &Arc<Pod>, evaluation: 
     hints.extend(search.other_pods());
     hints.extend(search.skews());
     hints.extend(search.host_ports());
+    hints.extend(search.volumes());
+    hints.extend(search.added_affinity());
+    hints.extend(search.pods_in_the_way());
     hints.extend(search.priority());
     if hints.is_empty() {
         hints.extend(search.several());

@@ -1,18 +1,89 @@
 //! What others could do: pods that could go, and what holds for all pods of the profile.
 
-use supercargo_engine::FilterWord;
-use supercargo_framework::{Code, Nomination};
+use std::collections::BTreeMap;
+
+use supercargo_engine::{FilterWord, feasible_among};
+use supercargo_framework::{Code, Context, Nomination, Profile};
+use supercargo_model::Row;
 use supercargo_model::pod::PreemptionPolicy;
 
 use super::Search;
+use super::opponents::Opponents;
+use crate::explanation::Explainer;
 use crate::remedy::{Hint, Remedy};
-use crate::text::pods;
+use crate::text::{nodes, pods};
 use crate::what_if::evaluate_with_priority;
 
 /// Higher priorities are the system's.
 const USER_PRIORITY_MAX: i32 = 1_000_000_000;
 
+/// More pods than this are not asked to go for one.
+const PODS_IN_THE_WAY_MAX: usize = 5;
+/// The plugin that keeps to what the profile adds, and what it says then.
+const NODE_AFFINITY: &str = "NodeAffinity";
+const REASON_ADDED_AFFINITY: &str = "node(s) didn't match scheduler-enforced node affinity";
+
 impl Search<'_> {
+    /// Nodes that would do but for the node affinity that the profile adds to all pods.
+    pub(super) fn added_affinity(&self) -> Option<Hint> {
+        let Explainer { profile, context, .. } = self.explainer;
+        let says_so = |words: &[FilterWord]| {
+            let mut blockers = words.iter().filter(|word| word.stands_in_the_way());
+            blockers
+                .all(|word| word.plugin == NODE_AFFINITY && word.status.message() == REASON_ADDED_AFFINITY)
+        };
+        let only = self.blocked_only_by(&[NODE_AFFINITY]);
+        let words: BTreeMap<Row, &[FilterWord]> =
+            self.evaluation.words.iter().map(|(row, words)| (*row, &**words)).collect();
+        // The pod's own rules are looked at here, since the plugin that would is left out below.
+        let rows: Vec<Row> = { only.into_iter() }
+            .filter(|row| says_so(words[row]) && self.pod.spec.admits_node(&self.node(*row)))
+            .collect();
+        if rows.is_empty() {
+            return None;
+        }
+        let mut without: Profile = (*profile).clone();
+        without.pre_filter.retain(|named| named.name != NODE_AFFINITY);
+        without.filter.retain(|named| named.name != NODE_AFFINITY);
+        let rows = feasible_among(&without, context.clone(), self.pod, &rows);
+        let name = &profile.scheduler_name;
+        self.hint(Remedy::DropAddedAffinity { profile: name.clone() }, &rows, |opens| {
+            format!(
+                "without the node affinity that profile {name} adds to all pods {} would do",
+                nodes(opens)
+            )
+        })
+    }
+
+    /// The node that the fewest pods stand in the way of, and who they are: those that want no such pod near them, that
+    /// have its host ports, or that it does not want near itself.
+    pub(super) fn pods_in_the_way(&self) -> Option<Hint> {
+        let rows = self.blocked_only_by(&["InterPodAffinity", "NodePorts"]);
+        if rows.is_empty() {
+            return None;
+        }
+        let opponents = Opponents::new(self.pod, &self.explainer.context);
+        let in_the_way = rows.iter().filter_map(|row| {
+            let pods = opponents.on(self.node(*row));
+            (1..=PODS_IN_THE_WAY_MAX).contains(&pods.len()).then_some((pods, *row))
+        });
+        let (pods, row) = in_the_way.min_by_key(|(pods, _)| pods.len())?;
+        let Explainer { profile, context, .. } = self.explainer;
+        let cluster = &context.cluster.without_pods(pods.iter().map(|(row, pod)| (*row, &*pod.uid)));
+        let context = Context { cluster, ..context.clone() };
+        // Where they leave room, or a domain, more nodes than these may open.
+        let opened = feasible_among(profile, context, self.pod, cluster.rows());
+        if !opened.contains(&row) {
+            return None;
+        }
+        let mut names: Vec<String> = pods.iter().map(|(_, pod)| pod.key()).collect();
+        names.sort_unstable();
+        let list = names.join(", ");
+        self.hint(Remedy::RemovePods { pods: names }, &opened, |opens| {
+            format!("without {list}, in the way now, {} would do", nodes(opens))
+        })
+    }
+
     /// What it could evict if it mattered more.
     pub(super) fn priority(&self) -> Option<Hint> {
         let spec = &self.pod.spec;

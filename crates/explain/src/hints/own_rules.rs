@@ -1,9 +1,9 @@
 //! Rules of the pod's own that could be relaxed.
 
 use supercargo_framework::PodField;
-use supercargo_model::Labels;
 use supercargo_model::pod::WhenUnsatisfiable;
 use supercargo_model::taints::{Effect, Taint, UNSCHEDULABLE_TAINT, find_forbidding};
+use supercargo_model::{Labels, PodSpec};
 
 use super::Search;
 use crate::remedy::{Hint, Remedy};
@@ -16,6 +16,12 @@ const SKEW_STEPS: [i32; 5] = [1, 2, 5, 10, 100];
 /// What cordoned nodes are taken to be tainted with.
 pub(super) fn cordon() -> Taint {
     Taint { key: UNSCHEDULABLE_TAINT.into(), value: "".into(), effect: Effect::NoSchedule }
+}
+
+pub(super) fn drop_host_ports(spec: &mut PodSpec) {
+    for container in spec.containers.iter_mut().chain(&mut spec.init_containers) {
+        container.host_ports = Box::default();
+    }
 }
 
 impl Search<'_> {
@@ -118,11 +124,7 @@ impl Search<'_> {
 
     pub(super) fn host_ports(&self) -> Option<Hint> {
         self.pod.spec.host_ports().next()?;
-        let rows = self.opened(&[PodField::HostPorts], |spec| {
-            for container in spec.containers.iter_mut().chain(&mut spec.init_containers) {
-                container.host_ports = Box::default();
-            }
-        });
+        let rows = self.opened(&[PodField::HostPorts], drop_host_ports);
         self.hint(Remedy::DropHostPorts, &rows, |opens| {
             format!("without its host ports {} would do", nodes(opens))
         })

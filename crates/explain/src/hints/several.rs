@@ -6,7 +6,7 @@ use supercargo_model::taints::find_forbidding;
 use supercargo_model::{Labels, NodeRef, PodSpec};
 
 use super::Search;
-use super::own_rules::cordon;
+use super::own_rules::{cordon, drop_host_ports};
 use super::resources::{names, quantities, request_less};
 use crate::remedy::{Hint, Remedy};
 use crate::what_if::tolerate;
@@ -49,6 +49,14 @@ impl Search<'_> {
             "TaintToleration" => Some(tolerate_all(spec, node)),
             "NodeAffinity" => Some(admit(spec, node)),
             "InterPodAffinity" => Some(keep_no_company(spec)),
+            "NodePorts" => {
+                drop_host_ports(spec);
+                Some(vec![Remedy::DropHostPorts])
+            }
+            "VolumeBinding" | "VolumeZone" | "VolumeRestrictions" | "NodeVolumeLimits" => {
+                let volumes = std::mem::take(&mut spec.volumes);
+                Some(volumes.iter().map(|volume| self.drop_volume(volume)).collect())
+            }
             _ => None,
         }
     }
