@@ -27,7 +27,10 @@ impl<'a> Opponents<'a> {
         let mut by_domain: BTreeMap<LabelPair, Vec<(Row, &'a Arc<Pod>)>> = BTreeMap::new();
         let mut note = |node: NodeRef<'a>, other: &'a Arc<Pod>, term: &PodAffinityTerm| {
             if let Some(domain) = node.domain_named(&term.topology_key) {
-                by_domain.entry(domain).or_default().push((node.row(), other));
+                let pods = by_domain.entry(domain).or_default();
+                if pods.last().is_none_or(|(_, last)| last.uid != other.uid) {
+                    pods.push((node.row(), other));
+                }
             }
         };
         for node in cluster.nodes() {
@@ -52,11 +55,16 @@ impl<'a> Opponents<'a> {
         Opponents { pod, by_domain }
     }
 
-    /// Those that stand in its way on a node, each once, with the rows they are in.
-    pub(super) fn on(&self, node: NodeRef<'a>) -> Vec<(Row, &'a Arc<Pod>)> {
+    /// Those that stand in its way on a node, each once, with the rows they are in; none if they are nobody, or too many.
+    pub(super) fn on(&self, node: NodeRef<'a>, most: usize) -> Option<Vec<(Row, &'a Arc<Pod>)>> {
         let mut pods: Vec<(Row, &'a Arc<Pod>)> = Vec::new();
         for domain in node.label_pairs() {
-            pods.extend(self.by_domain.get(domain).into_iter().flatten());
+            let near = self.by_domain.get(domain).map_or(&[][..], Vec::as_slice);
+            // A pod comes twice only where two terms of one pod take turns.
+            if near.len() > 2 * most {
+                return None;
+            }
+            pods.extend(near);
         }
         let wants_port_of = |other: &Pod| {
             other
@@ -70,6 +78,6 @@ impl<'a> Opponents<'a> {
         }
         pods.sort_by(|(_, a), (_, b)| a.uid.cmp(&b.uid));
         pods.dedup_by(|(_, a), (_, b)| a.uid == b.uid);
-        pods
+        (1..=most).contains(&pods.len()).then_some(pods)
     }
 }

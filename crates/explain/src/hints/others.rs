@@ -63,10 +63,8 @@ impl Search<'_> {
             return None;
         }
         let opponents = Opponents::new(self.pod, &self.explainer.context);
-        let in_the_way = rows.iter().filter_map(|row| {
-            let pods = opponents.on(self.node(*row));
-            (1..=PODS_IN_THE_WAY_MAX).contains(&pods.len()).then_some((pods, *row))
-        });
+        let in_the_way =
+            rows.iter().filter_map(|row| Some((opponents.on(self.node(*row), PODS_IN_THE_WAY_MAX)?, *row)));
         let (pods, row) = in_the_way.min_by_key(|(pods, _)| pods.len())?;
         let Explainer { profile, context, .. } = self.explainer;
         let cluster = &context.cluster.without_pods(pods.iter().map(|(row, pod)| (*row, &*pod.uid)));
