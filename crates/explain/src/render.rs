@@ -100,7 +100,8 @@ fn render_obstacles(text: &mut String, obstacles: &Obstacles, detail: Detail) {
         text.push_str("  what would help:\n");
         for hint in &obstacles.hints {
             text.push_str(&format!("    - {}", hint.text));
-            if hint.opens > 1 {
+            let is_named = hint.examples.iter().any(|node| hint.text.contains(node.as_str()));
+            if hint.opens > 1 || !is_named {
                 text.push_str(&format!(" ({})", shorten_of(&hint.examples, detail.nodes(), hint.opens)));
             }
             text.push('\n');

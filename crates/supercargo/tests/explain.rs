@@ -25,7 +25,7 @@ default/train-1 would stay pending: none of 3 nodes fits
       1  TaintToleration   node(s) had untolerated taint(s)  n3
   what would help:
     - 500m more cpu on n1; 1 other node lacks more of it
-    - a toleration for dedicated=batch:NoSchedule opens 1 node
+    - a toleration for dedicated=batch:NoSchedule opens 1 node (n3)
     - with a priority of 1 or more it could evict 1 pod on n1
 ";
 
@@ -292,6 +292,53 @@ spec:
 ";
     let output = supercargo(&["explain", "-f", "-", "--pod", "p"], &(cluster() + storage));
     check(&output, 0, &["default/p would go to n", "  claim default/data gets volume disk-1 first\n"]);
+}
+
+/// What stands in the way is named: the volume with its claim, and the pod.
+#[test]
+fn volumes_and_pods_in_the_way_are_named() {
+    let objects = "\
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data, namespace: default, annotations: {pv.kubernetes.io/bind-completed: 'yes'}}
+spec: {volumeName: disk, storageClassName: ''}
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: disk}
+spec:
+  claimRef: {name: data, namespace: default}
+  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: Exists}]}]}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: far, namespace: default}
+spec: {containers: [{name: c}], volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: shy, namespace: default, uid: shy}
+spec:
+  nodeName: n1
+  containers: [{name: c}]
+  affinity:
+    podAntiAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kept, labelSelector: {matchLabels: {loud: very}}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: loud, namespace: default, labels: {loud: very}}
+spec: {containers: [{name: c}], nodeSelector: {kept: here}}
+";
+    let text = cluster().replace("labels: {}", "labels: {kept: here}") + objects;
+    let explain = |pod: &str| supercargo(&["explain", "-f", "-", "--pod", pod], &text);
+    check(
+        &explain("far"),
+        0,
+        &["- without its volume d (claim data, bound to disk) 2 nodes would do (n1, n2)\n"],
+    );
+    check(&explain("loud"), 0, &["- without default/shy, in the way now, 1 node would do (n1)\n"]);
 }
 
 #[test]

@@ -17,8 +17,8 @@ impl Search<'_> {
                     spec.volumes.iter().filter(|other| other.name != volume.name).cloned().collect();
             });
             let remedy = self.drop_volume(volume);
-            let text = remedy.describe();
-            self.hint(remedy, &rows, |opens| format!("with {text} {} would do", nodes(opens)))
+            let text = remedy.describe().replacen("no", "without its", 1);
+            self.hint(remedy, &rows, |opens| format!("{text} {} would do", nodes(opens)))
         });
         hints.collect()
     }
