@@ -8,5 +8,5 @@ pub mod block_yaml;
 mod read;
 mod split;
 
-pub use read::{Dump, DumpError, Ignored, Location, read_dumps};
+pub use read::{DumpError, Ignored, Location, read_dumps};
 pub use split::{Item, split};

@@ -62,6 +62,13 @@ pub struct FilterWord {
     pub status: Status,
 }
 
+impl FilterWord {
+    /// Whether it keeps the pod from the node.
+    pub fn stands_in_the_way(&self) -> bool {
+        !self.status.is_success() && !self.status.is_skip()
+    }
+}
+
 /// What one plugin thinks of the feasible nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PluginScores {
@@ -159,6 +166,23 @@ pub fn evaluate(
         evaluation.plans = plans(profile, &cycle, evaluation.chosen);
     }
     evaluation
+}
+
+/// Those of some nodes on which a pod can run, in the order given. Nothing is scored, and nobody is evicted.
+///
+/// The answer about each is that of [`evaluate`]; whoever has ruled out the other nodes need not ask about them again.
+pub fn feasible_among(profile: &Profile, context: Context<'_>, pod: &Arc<Pod>, rows: &[Row]) -> Vec<Row> {
+    let mut cycle = Cycle::new(pod, context);
+    let pre_filtered = pre_filter(profile, &mut cycle);
+    if !pre_filtered.status.is_success() {
+        return Vec::new();
+    }
+    let fits = |row: &Row| {
+        let node = cycle.cluster().node(*row);
+        pre_filtered.only.as_ref().is_none_or(|names| names.contains(&**node.name()))
+            && (pre_filtered.filters.is_empty() || pre_filtered.filters.run(&cycle, node).is_success())
+    };
+    rows.iter().copied().filter(fits).collect()
 }
 
 /// PreFilter has rejected the pod, or failed.
@@ -277,10 +301,17 @@ impl Search<'_, '_> {
 
     fn filter(&self, evaluation: &mut Evaluation, row: Row) -> Status {
         let (filters, node) = (&self.pre_filtered.filters, self.cycle.cluster().node(row));
-        if self.thoroughness == Thoroughness::EveryWord {
-            evaluation.words.push((row, filters.words(self.cycle, node)));
+        match self.thoroughness {
+            Thoroughness::FirstRejection if filters.is_empty() => Status::success(),
+            Thoroughness::FirstRejection => filters.run(self.cycle, node),
+            Thoroughness::EveryWord => {
+                let none = || (Vec::new(), Status::success());
+                let (words, status) =
+                    if filters.is_empty() { none() } else { filters.words(self.cycle, node) };
+                evaluation.words.push((row, words));
+                status
+            }
         }
-        if filters.is_empty() { Status::success() } else { filters.run(self.cycle, node) }
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use supercargo_framework::{Code, Cycle, PreFilterResult, Profile, Status};
+use supercargo_framework::{Code, Cycle, Filter, Named, PreFilter, PreFilterResult, Profile, Status};
 use supercargo_model::{NodeRef, Pod, Row};
 
 use crate::evaluate::FilterWord;
@@ -15,6 +15,10 @@ pub(crate) struct Filters<'a> {
     profile: &'a Profile,
     /// Plugins whose Filter has nothing to say about this pod.
     skipped: BTreeSet<&'static str>,
+    /// The others: they are asked about every node.
+    asked: Vec<&'a Named<dyn Filter>>,
+    /// Those of the plugins before them that keep state, to be brought up to date.
+    updated: Vec<&'a Named<dyn PreFilter>>,
 }
 
 /// What PreFilter made of the pod.
@@ -30,8 +34,16 @@ pub(crate) struct PreFiltered<'a> {
 }
 
 pub(crate) fn pre_filter<'a>(profile: &'a Profile, cycle: &mut Cycle<'_>) -> PreFiltered<'a> {
+    let mut result = run_pre_filters(profile, cycle);
+    let Filters { skipped, asked, updated, .. } = &mut result.filters;
+    asked.extend(profile.filter.iter().filter(|named| !skipped.contains(named.name)));
+    updated.extend(profile.pre_filter.iter().filter(|named| !skipped.contains(named.name)));
+    result
+}
+
+fn run_pre_filters<'a>(profile: &'a Profile, cycle: &mut Cycle<'_>) -> PreFiltered<'a> {
     let mut result = PreFiltered {
-        filters: Filters { profile, skipped: BTreeSet::new() },
+        filters: Filters { profile, skipped: BTreeSet::new(), asked: Vec::new(), updated: Vec::new() },
         status: Status::success(),
         only: None,
         plugins: BTreeSet::new(),
@@ -134,10 +146,7 @@ impl Filters<'_> {
     }
 
     fn run_once(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Status {
-        for named in &self.profile.filter {
-            if self.skipped.contains(named.name) {
-                continue;
-            }
+        for named in &self.asked {
             let status = named.plugin.filter(cycle, node);
             if !status.is_success() {
                 return attributed(status, named.name);
@@ -146,14 +155,39 @@ impl Filters<'_> {
         Status::success()
     }
 
-    /// What every filter says about a node, also after the first rejection. Nominated pods are left out.
-    pub(crate) fn words(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Vec<FilterWord> {
-        let word = |named: &supercargo_framework::Named<dyn supercargo_framework::Filter>| FilterWord {
+    /// What every filter says about a node, also after the first rejection, and what [`Self::run`] says of it.
+    ///
+    /// Where pods are nominated to the node, a filter's word is that with them, or else that without them.
+    pub(crate) fn words(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> (Vec<FilterWord>, Status) {
+        let mut words = self.words_once(cycle, node);
+        match self.with_nominated(cycle, node) {
+            Err(status) => (words, status),
+            Ok(None) => {
+                let status = first_rejection(&words);
+                (words, status)
+            }
+            Ok(Some((with_nominated, usage))) => {
+                let node_with = cycle.cluster().node_with(node.row(), &usage);
+                let words_with = self.words_once(&with_nominated, node_with);
+                let status = Some(first_rejection(&words_with)).filter(|status| !status.is_success());
+                let status = status.unwrap_or_else(|| first_rejection(&words));
+                for (word, with) in words.iter_mut().zip(words_with) {
+                    if with.stands_in_the_way() {
+                        *word = with;
+                    }
+                }
+                (words, status)
+            }
+        }
+    }
+
+    fn words_once(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Vec<FilterWord> {
+        let mut asked = self.asked.iter().peekable();
+        let word = |named: &Named<dyn Filter>| FilterWord {
             plugin: named.name,
-            status: if self.skipped.contains(named.name) {
-                Status::skip()
-            } else {
-                attributed(named.plugin.filter(cycle, node), named.name)
+            status: match asked.next_if(|next| std::ptr::eq(**next, named)) {
+                None => Status::skip(),
+                Some(_) => attributed(named.plugin.filter(cycle, node), named.name),
             },
         };
         self.profile.filter.iter().map(word).collect()
@@ -169,12 +203,8 @@ impl Filters<'_> {
         self.each_pre_filter("RemovePod", |plugin| plugin.remove_pod(cycle, pod, node))
     }
 
-    fn each_pre_filter(
-        &self,
-        method: &str,
-        mut call: impl FnMut(&dyn supercargo_framework::PreFilter) -> Status,
-    ) -> Status {
-        for named in self.profile.pre_filter.iter().filter(|named| !self.skipped.contains(named.name)) {
+    fn each_pre_filter(&self, method: &str, mut call: impl FnMut(&dyn PreFilter) -> Status) -> Status {
+        for named in &self.updated {
             let status = call(&*named.plugin);
             if !status.is_success() {
                 let (name, message) = (named.name, status.message());
@@ -183,6 +213,12 @@ impl Filters<'_> {
         }
         Status::success()
     }
+}
+
+/// What stops the search for more: the first word that is not success.
+fn first_rejection(words: &[FilterWord]) -> Status {
+    let first = words.iter().find(|word| word.stands_in_the_way());
+    first.map_or_else(Status::success, |word| word.status.clone())
 }
 
 /// A filter may reject; anything else but success is an error.

@@ -17,7 +17,7 @@ mod scoring;
 pub use chance::{Seed, Ties};
 pub use decision::{Decision, Outcome};
 pub use engine::{Engine, EngineOptions, Indexing, StaleDecision, UnknownProfile};
-pub use evaluate::{Evaluation, FilterWord, PluginScores, Rules, Thoroughness, evaluate};
+pub use evaluate::{Evaluation, FilterWord, PluginScores, Rules, Thoroughness, evaluate, feasible_among};
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! What there is to say about a pod.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 use supercargo_engine::{Evaluation, Rules, Thoroughness, Ties, evaluate};
@@ -29,6 +29,8 @@ pub struct Explainer<'a> {
     pub profile: &'a Profile,
     /// The cluster, and the time.
     pub context: Context<'a>,
+    /// Looked up once for all pods that are explained.
+    highest_priority: OnceLock<Option<i32>>,
 }
 
 /// What there is to say about a pod.
@@ -68,6 +70,11 @@ pub enum Verdict {
 }
 
 impl<'a> Explainer<'a> {
+    /// Explains pods with these plugins, on this cluster.
+    pub fn new(profile: &'a Profile, context: Context<'a>) -> Self {
+        Explainer { profile, context, highest_priority: OnceLock::new() }
+    }
+
     /// Explains one pod.
     pub fn explain(&self, pod: &Arc<Pod>) -> Explanation {
         Explanation { pod: pod.key(), alike: Vec::new(), verdict: self.verdict(pod) }
@@ -80,21 +87,24 @@ impl<'a> Explainer<'a> {
                 return Verdict::Held { plugin: named.name.to_owned(), reason: status.message() };
             }
         }
-        let evaluation = self.evaluate(pod, RULES, Thoroughness::FirstRejection);
+        let evaluation = self.evaluate(pod, Thoroughness::EveryWord);
         if let Some(error) = evaluation.error {
             return Verdict::Failed { error };
         }
         if !evaluation.feasible.is_empty() {
             return Verdict::Placed(Placement::new(&evaluation, self.context.cluster));
         }
-        // What the filters say is all that is wanted now: preemption has had its say.
-        let only_filters = Rules { run_post_filter: false, ..RULES };
-        let thorough = self.evaluate(pod, only_filters, Thoroughness::EveryWord);
-        let hints = find_hints(self, pod, &thorough, !evaluation.victims.is_empty());
+        let hints = find_hints(self, pod, &evaluation);
         Verdict::Pending(Obstacles::new(&evaluation, self.context.cluster, hints))
     }
 
-    pub(crate) fn evaluate(&self, pod: &Arc<Pod>, rules: Rules, thoroughness: Thoroughness) -> Evaluation {
-        evaluate(self.profile, self.context.clone(), pod, rules, thoroughness, &mut 0)
+    /// The priority of the most important pod that runs anywhere.
+    pub(crate) fn highest_priority(&self) -> Option<i32> {
+        let pods = || self.context.cluster.nodes().flat_map(|node| node.pods());
+        *self.highest_priority.get_or_init(|| pods().map(|pod| pod.priority()).max())
+    }
+
+    pub(crate) fn evaluate(&self, pod: &Arc<Pod>, thoroughness: Thoroughness) -> Evaluation {
+        evaluate(self.profile, self.context.clone(), pod, RULES, thoroughness, &mut 0)
     }
 }

@@ -1,8 +1,7 @@
 //! Says where a pod would go and why there, or why nowhere and what would help.
 //!
 //! An explanation is a value ([`Explanation`]); a table, JSON or a web page are views of it. What it says would help has been
-//! tried: each [`Hint`] comes from an evaluation in which the pod did fit, or, where only room for one more pod is missing,
-//! from every filter's word that nothing else is.
+//! tried: each [`Hint`] comes from an evaluation in which the pod did fit.
 
 mod capacity;
 mod explanation;
@@ -11,9 +10,10 @@ mod obstacles;
 mod placement;
 mod remedy;
 mod render;
+mod text;
 mod what_if;
 
-pub use capacity::{Capacity, CapacityLimit, CapacityOptions, NodeCapacity, capacity};
+pub use capacity::{Capacity, CapacityLimit, CapacityOptions, NodeCapacity, capacity, template};
 pub use explanation::{Explainer, Explanation, Verdict};
 pub use obstacles::{Obstacle, Obstacles, Preemption};
 pub use placement::{Candidate, Placement, RunnerUp};

@@ -57,10 +57,10 @@ pub struct Preemption {
 
 impl Obstacles {
     pub(crate) fn new(evaluation: &Evaluation, cluster: &Snapshot, hints: Vec<Hint>) -> Self {
-        let mut groups: BTreeMap<(String, String), Obstacle> = BTreeMap::new();
-        let mut count = |plugin: &str, reason: &str, node: Option<&str>, nodes: usize| {
-            let key = (plugin.to_owned(), reason.to_owned());
-            let group = groups.entry(key).or_insert_with(|| Obstacle {
+        let mut groups: BTreeMap<(&str, &str), Obstacle> = BTreeMap::new();
+        let diagnosis = &evaluation.diagnosis;
+        let mut count = |plugin, reason, node: Option<&str>, nodes: usize| {
+            let group = groups.entry((plugin, reason)).or_insert_with(|| Obstacle {
                 plugin: plugin.to_owned(),
                 reason: reason.to_owned(),
                 nodes: 0,
@@ -71,7 +71,6 @@ impl Obstacles {
                 group.examples.push(node.to_owned());
             }
         };
-        let diagnosis = &evaluation.diagnosis;
         for row in cluster.rows() {
             if let Some(status) = diagnosis.nodes.get(row) {
                 for reason in status.reasons() {

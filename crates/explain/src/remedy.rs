@@ -31,10 +31,12 @@ pub enum Remedy {
         /// What it lacks, as quantities.
         missing: BTreeMap<String, String>,
     },
-    /// One more pod on a node.
+    /// More pods on a node.
     PodSlot {
         /// The node.
         node: String,
+        /// How many more it would have to take.
+        lacking: i64,
     },
     /// A toleration for a taint.
     Toleration {
@@ -72,6 +74,27 @@ pub enum Remedy {
     },
     /// No host ports.
     DropHostPorts,
+    /// No such volume, or another in its place.
+    DropVolume {
+        /// Its name in the pod.
+        volume: String,
+        /// The claim it stands for.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        claim: Option<String>,
+        /// What that is bound to.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        persistent_volume: Option<String>,
+    },
+    /// Other pods that go.
+    RemovePods {
+        /// Which, as `namespace/name`.
+        pods: Vec<String>,
+    },
+    /// No required node affinity that the profile adds to all pods.
+    DropAddedAffinity {
+        /// The profile's `schedulerName`.
+        profile: String,
+    },
     /// A higher priority, so that it may evict others.
     Priority {
         /// The priority it needs.
@@ -105,11 +128,7 @@ impl Remedy {
     /// What to change, in words for people.
     pub(crate) fn describe(&self) -> String {
         match self {
-            Remedy::Resources { missing, .. } => {
-                let list: Vec<String> =
-                    missing.iter().map(|(name, amount)| format!("{amount} more {name}")).collect();
-                list.join(" and ")
-            }
+            Remedy::Resources { missing, .. } => resource_list(missing),
             Remedy::Toleration { key, value, effect } if value.is_empty() => {
                 format!("a toleration for {key}:{effect}")
             }
@@ -119,7 +138,21 @@ impl Remedy {
             Remedy::DropNodeAffinity => "no required node affinity".to_owned(),
             Remedy::DropPodAffinity => "no required pod affinity".to_owned(),
             Remedy::DropPodAntiAffinity => "no required pod anti-affinity".to_owned(),
+            Remedy::DropHostPorts => "no host ports".to_owned(),
+            Remedy::DropVolume { volume, claim: None, .. } => format!("no volume {volume}"),
+            Remedy::DropVolume { volume, claim: Some(claim), persistent_volume: None } => {
+                format!("no volume {volume} (claim {claim})")
+            }
+            Remedy::DropVolume { volume, claim: Some(claim), persistent_volume: Some(bound) } => {
+                format!("no volume {volume} (claim {claim}, bound to {bound})")
+            }
             other => format!("{other:?}"),
         }
     }
+}
+
+/// What is missing, in words for people.
+pub(crate) fn resource_list(missing: &BTreeMap<String, String>) -> String {
+    let list: Vec<String> = missing.iter().map(|(name, amount)| format!("{amount} more {name}")).collect();
+    list.join(" and ")
 }

@@ -6,6 +6,7 @@ use crate::capacity::{Capacity, CapacityLimit};
 use crate::explanation::{Explanation, Verdict};
 use crate::obstacles::{Obstacle, Obstacles, Preemption};
 use crate::placement::Placement;
+use crate::text::nodes;
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +97,8 @@ fn render_obstacles(text: &mut String, obstacles: &Obstacles, detail: Detail) {
         text.push_str("  what would help:\n");
         for hint in &obstacles.hints {
             text.push_str(&format!("    - {}", hint.text));
-            if hint.opens > 1 {
+            let is_named = hint.examples.iter().any(|node| hint.text.contains(node.as_str()));
+            if hint.opens > 1 || !is_named {
                 text.push_str(&format!(" ({})", shorten_of(&hint.examples, detail.nodes(), hint.opens)));
             }
             text.push('\n');
@@ -148,7 +150,12 @@ pub fn render_capacity(capacity: &Capacity, detail: Detail) -> String {
     let mut text = String::new();
     let more = if matches!(capacity.limit, CapacityLimit::Enough) { "at least " } else { "" };
     let on = nodes(capacity.nodes.len());
-    text.push_str(&format!("{more}{} more like {} fit, on {on}\n", capacity.fits, capacity.pod));
+    let alike = match capacity.alike.len() {
+        0 => String::new(),
+        1 => format!(" or {}", capacity.alike[0]),
+        others => format!(" or {others} others"),
+    };
+    text.push_str(&format!("{more}{} more like {}{alike} fit, on {on}\n", capacity.fits, capacity.pod));
     if !capacity.nodes.is_empty() {
         let mut counts: Vec<(usize, Vec<String>)> = Vec::new();
         for node in &capacity.nodes {
@@ -215,8 +222,4 @@ fn shorten_of(names: &[String], most: usize, total: usize) -> String {
     let shown = &names[..names.len().min(most)];
     let more = if total > shown.len() && !shown.is_empty() { ", …" } else { "" };
     format!("{}{more}", shown.join(", "))
-}
-
-fn nodes(count: usize) -> String {
-    if count == 1 { "1 node".to_owned() } else { format!("{count} nodes") }
 }

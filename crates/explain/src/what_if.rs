@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use supercargo_engine::{Evaluation, Rules, Thoroughness};
+use supercargo_engine::{Evaluation, Thoroughness};
 use supercargo_model::taints::{Effect, Taint, Toleration, TolerationOperator};
 use supercargo_model::{Interned, Pod, PodSpec};
 
-use crate::explanation::{Explainer, RULES};
+use crate::explanation::Explainer;
 
 /// The pod with its spec changed.
 pub(crate) fn with_spec(pod: &Pod, change: impl FnOnce(&mut PodSpec)) -> Arc<Pod> {
@@ -15,20 +15,10 @@ pub(crate) fn with_spec(pod: &Pod, change: impl FnOnce(&mut PodSpec)) -> Arc<Pod
     Arc::new(Pod { spec: Interned::from(spec), ..pod.clone() })
 }
 
-/// What the filters would say about the pod with its spec changed, and where it would go.
-pub(crate) fn evaluate_with(
-    explainer: &Explainer<'_>,
-    pod: &Pod,
-    change: impl FnOnce(&mut PodSpec),
-) -> Evaluation {
-    let rules = Rules { run_post_filter: false, ..RULES };
-    explainer.evaluate(&with_spec(pod, change), rules, Thoroughness::FirstRejection)
-}
-
-/// The same with another priority, preemption included.
+/// What would become of the pod with another priority, preemption included.
 pub(crate) fn evaluate_with_priority(explainer: &Explainer<'_>, pod: &Pod, priority: i32) -> Evaluation {
     let pod = with_spec(pod, |spec| spec.priority = priority);
-    explainer.evaluate(&pod, RULES, Thoroughness::FirstRejection)
+    explainer.evaluate(&pod, Thoroughness::FirstRejection)
 }
 
 /// Lets the pod tolerate a taint.

@@ -9,7 +9,7 @@ use supercargo_framework::Registry;
 use supercargo_model::Pod;
 
 use crate::cluster_files::{ClusterFiles, Scheduler, now};
-use crate::explain::View;
+use crate::explain::{View, of_a_kind};
 use crate::outcome::Outcome;
 
 #[derive(Debug, Args)]
@@ -25,9 +25,9 @@ pub(crate) struct CapacityArguments {
     /// The scheduler's configuration; the default one if not given
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<String>,
-    /// Stop counting here. The nodes are then some that have room, not those that so many pods would go to
-    #[arg(long, default_value_t = 100_000)]
-    pub(crate) most: usize,
+    /// Stop counting here; the nodes are then those that so many pods would go to
+    #[arg(long)]
+    pub(crate) most: Option<usize>,
     /// How to print it
     #[arg(short, long, value_enum, default_value_t = View::Table)]
     pub(crate) output: View,
@@ -40,10 +40,12 @@ pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::R
     if options.like.is_empty() && files.manifests.is_empty() {
         files.keep_ours(&scheduler);
     }
-    for pod in models(&files, &options.like)? {
-        let profile = scheduler.profile(&pod)?;
+    for kind in of_a_kind(models(&files, &options.like)?) {
+        let profile = scheduler.profile(&kind[0])?;
         let how = CapacityOptions { now: now(), fixes: scheduler.fixes, most: options.most };
-        capacities.push(capacity(profile, &mut files.cluster, &pod, how)?);
+        let mut counted = capacity(profile, &mut files.cluster, &kind[0], how)?;
+        counted.alike = kind[1..].iter().map(|pod| pod.key()).collect();
+        capacities.push(counted);
     }
     Ok(Outcome {
         stdout: print(&capacities, options.output)?,

@@ -49,8 +49,13 @@ impl Scheduler {
 
     /// The profile that is responsible for a pod.
     pub(crate) fn profile(&self, pod: &Pod) -> anyhow::Result<&Profile> {
+        Ok(&self.profiles[self.profile_index(pod)?])
+    }
+
+    /// The place of that profile among all.
+    pub(crate) fn profile_index(&self, pod: &Pod) -> anyhow::Result<usize> {
         let wanted = &*pod.spec.scheduler_name;
-        self.profiles.iter().find(|profile| profile.scheduler_name == wanted).with_context(|| {
+        self.profiles.iter().position(|profile| profile.scheduler_name == wanted).with_context(|| {
             let names: Vec<&str> =
                 self.profiles.iter().map(|profile| profile.scheduler_name.as_str()).collect();
             format!(
@@ -82,8 +87,6 @@ impl ClusterFiles {
             .map(|file| input::display_name(file))
             .zip(texts.iter().map(String::as_str))
             .collect();
-        let dump = read_dumps(&named, &scheduler.decoder())?;
-        drop(texts);
         let mut read = ClusterFiles {
             cluster: Cluster::default(),
             pending: Vec::new(),
@@ -93,16 +96,16 @@ impl ClusterFiles {
         };
         let mut seen = Seen { files, names: BTreeMap::new() };
         let mut holds_nodes = vec![false; files.len()];
-        for (location, object) in dump.objects {
+        let ignored = read_dumps(&named, &scheduler.decoder(), |location, object| {
             holds_nodes[location.dump] |= matches!(object, Decoded::Node(_));
-            read.add(object, location, &mut seen)?;
-        }
+            read.add(object, location, &mut seen)
+        })?;
         let is_manifest = |pod: &&Arc<Pod>| {
             let location = seen.names.get(&format!("pod {}", pod.key()));
             location.is_some_and(|location| !holds_nodes[location.dump])
         };
         read.manifests = read.pending.iter().filter(is_manifest).cloned().collect();
-        for (kind, count) in &dump.ignored {
+        for (kind, count) in &ignored {
             read.notes.push_str(&format!("note: {count} left out of kind {kind}\n"));
         }
         Ok(read)

@@ -6,9 +6,11 @@ use clap::{Args, ValueEnum};
 use supercargo_explain::{Detail, Explainer, Explanation, render};
 use supercargo_framework::{Context, Memories, Registry};
 use supercargo_model::Pod;
+use supercargo_model::pod::VolumeSource;
 
 use crate::cluster_files::{ClusterFiles, Scheduler, now};
 use crate::outcome::Outcome;
+use crate::side_by_side::side_by_side;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainOptions {
@@ -41,26 +43,23 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
     let scheduler = Scheduler::from_file(options.config.as_deref(), registry)?;
     let mut files = ClusterFiles::read(&options.files, &scheduler)?;
     let pods = chosen_pods(&mut files, &scheduler, options.pod.as_deref())?;
+    let kinds = of_a_kind(pods);
     let memories = Memories::default();
-    let mut explanations: Vec<(Arc<Pod>, Explanation)> = Vec::new();
-    for pod in pods {
-        if let Some((_, explanation)) = explanations.iter_mut().find(|(other, _)| alike(other, &pod)) {
-            explanation.alike.push(pod.key());
-            continue;
-        }
-        let context = Context {
-            cluster: files.cluster.snapshot(),
-            now: now(),
-            memories: &memories,
-            seed: 0,
-            fixes: scheduler.fixes,
-        };
-        let explainer = Explainer { profile: scheduler.profile(&pod)?, context };
-        let explanation = explainer.explain(&pod);
-        explanations.push((pod, explanation));
+    let context = Context {
+        cluster: files.cluster.snapshot(),
+        now: now(),
+        memories: &memories,
+        seed: 0,
+        fixes: scheduler.fixes,
+    };
+    let explainers: Vec<Explainer<'_>> =
+        scheduler.profiles.iter().map(|profile| Explainer::new(profile, context.clone())).collect();
+    let tasks = kinds.iter().map(|kind| Ok((&kind[0], &explainers[scheduler.profile_index(&kind[0])?])));
+    let tasks: Vec<(&Arc<Pod>, &Explainer<'_>)> = tasks.collect::<anyhow::Result<_>>()?;
+    let mut explanations = side_by_side(&tasks, |(pod, explainer)| explainer.explain(pod));
+    for (explanation, kind) in explanations.iter_mut().zip(&kinds) {
+        explanation.alike = kind[1..].iter().map(|pod| pod.key()).collect();
     }
-    let explanations: Vec<Explanation> =
-        explanations.into_iter().map(|(_, explanation)| explanation).collect();
     Ok(Outcome {
         stdout: print(&explanations, options.output)?,
         stderr: scheduler.notes + &files.notes,
@@ -88,13 +87,28 @@ fn chosen_pods(
     Ok(vec![Arc::new(Pod { node_name: None, ..(*pod).clone() })])
 }
 
-/// Pods that differ in nothing but their names.
+/// The pods, those that are alike together, in the order in which the first of each came.
+pub(crate) fn of_a_kind(pods: Vec<Arc<Pod>>) -> Vec<Vec<Arc<Pod>>> {
+    let mut kinds: Vec<Vec<Arc<Pod>>> = Vec::new();
+    for pod in pods {
+        match kinds.iter_mut().find(|kind| alike(&kind[0], &pod)) {
+            Some(kind) => kind.push(pod),
+            None => kinds.push(vec![pod]),
+        }
+    }
+    kinds
+}
+
+/// Pods that differ in nothing but their names, where these stand for nothing else: a claim made for a pod has its name.
 fn alike(a: &Pod, b: &Pod) -> bool {
+    let has_own_claims = || a.spec.volumes.iter().any(|volume| volume.source == VolumeSource::Ephemeral);
     a.spec.is_same(&b.spec)
         && a.labels.is_same(&b.labels)
+        && a.annotations.is_same(&b.annotations)
         && a.namespace == b.namespace
         && a.controller == b.controller
         && a.status == b.status
+        && !has_own_claims()
 }
 
 fn print(explanations: &[Explanation], view: View) -> anyhow::Result<String> {

@@ -9,6 +9,7 @@ mod config_default;
 mod explain;
 mod input;
 mod outcome;
+mod side_by_side;
 mod verdicts;
 
 #[cfg(test)]

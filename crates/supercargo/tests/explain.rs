@@ -25,7 +25,7 @@ default/train-1 would stay pending: none of 3 nodes fits
       1  TaintToleration   node(s) had untolerated taint(s)  n3
   what would help:
     - 500m more cpu on n1; 1 other node lacks more of it
-    - a toleration for dedicated=batch:NoSchedule opens 1 node
+    - a toleration for dedicated=batch:NoSchedule opens 1 node (n3)
     - with a priority of 1 or more it could evict 1 pod on n1
 ";
 
@@ -78,6 +78,24 @@ fn pods_that_differ_only_in_name_are_explained_once() {
     let text = cluster() + &twin("a") + &twin("b") + &twin("c");
     let output = supercargo(&["explain", "-f", "-"], &text);
     check(&output, 0, &["default/a would stay pending, as 2 others would: none of 3 nodes fits"]);
+}
+
+/// A claim that is made for a pod has the pod's name, so such pods differ by it.
+#[test]
+fn pods_with_claims_of_their_own_are_explained_one_by_one() {
+    let scratch = "\n  volumes: [{name: scratch, ephemeral: {volumeClaimTemplate: {spec: {}}}}]";
+    let pod = |name: &str, volumes: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, namespace: default, uid: {name}}}\nspec:\n  \
+             containers: [{{name: c, image: c}}]{volumes}\n---\n"
+        )
+    };
+    for (volumes, explained) in [("", 1), (scratch, 2)] {
+        let dump = pod("a", volumes) + &pod("b", volumes);
+        let output = supercargo(&["explain", "-f", "-", "-o", "json"], &dump);
+        let explanations: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(explanations.as_array().map(Vec::len), Some(explained), "{volumes}");
+    }
 }
 
 #[test]
@@ -174,11 +192,66 @@ fn capacity_counts_several_pods() {
         1,
         &["there is no pod default/x"],
     );
-    check(
-        &supercargo(&["capacity", "-f", "-", "--like", "web-1", "--most", "3"], &cluster()),
-        0,
-        &["at least 3 more"],
+}
+
+/// Three go where the scheduler would put three, which is not where there is most room.
+#[test]
+fn fewer_than_fit_go_where_the_scheduler_would_put_them() {
+    check_text(
+        &["capacity", "-f", "-", "--like", "web-1", "--most", "3"],
+        &cluster(),
+        "\
+at least 3 more like default/web-1 fit, on 2 nodes
+  EACH  NODES  FOR EXAMPLE
+     2      1  n2
+     1      1  n1
+",
     );
+}
+
+#[test]
+fn pods_that_are_alike_are_counted_once() {
+    let pod = |name: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{containers: [{{name: c, \
+                 resources: {{requests: {{cpu: 3}}}}}}]}}\n"
+        )
+    };
+    let text = format!("{}{}{}{}", cluster(), pod("a"), pod("b"), pod("c"));
+    let output = supercargo(&["capacity", "-f", "-"], &text);
+    check(&output, 0, &["more like default/a or 2 others fit"]);
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("default/b"));
+}
+
+/// Claims that only one pod can have are made anew for each copy; a shared one holds the copies together.
+#[test]
+fn copies_come_with_claims_of_their_own() {
+    let claim = |mode: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {{name: data, namespace: default, \
+             annotations: {{pv.kubernetes.io/bind-completed: 'yes'}}}}\nspec: \
+             {{accessModes: [{mode}], volumeName: disk, storageClassName: ''}}\n---\napiVersion: v1\nkind: \
+             PersistentVolume\nmetadata: {{name: disk}}\nspec: {{accessModes: [{mode}], claimRef: {{name: data, \
+             namespace: default}}, nodeAffinity: {{required: {{nodeSelectorTerms: [{{matchExpressions: [{{key: \
+             disk, operator: Exists}}]}}]}}}}}}\n"
+        )
+    };
+    let pod = |volume: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: a, namespace: default, uid: a}}\nspec: {{volumes: \
+             [{volume}], containers: [{{name: c, resources: {{requests: {{cpu: 500m}}}}}}]}}\n"
+        )
+    };
+    let claimed = "{name: v, persistentVolumeClaim: {claimName: data}}";
+    for (what, volume, mode, fits) in [
+        ("shared", claimed, "ReadWriteMany", "6 more like default/a fit, on 1 node"),
+        ("one pod's", claimed, "ReadWriteOncePod", "10 more like default/a fit, on 2 nodes"),
+        ("ephemeral", "{name: v, ephemeral: {}}", "ReadWriteMany", "10 more like default/a fit, on 2 nodes"),
+    ] {
+        let text = cluster().replace("labels: {}", "labels: {disk: here}") + &claim(mode) + &pod(volume);
+        let output = supercargo(&["capacity", "-f", "-", "--like", "a"], &text);
+        assert!(String::from_utf8_lossy(&output.stdout).contains(fits), "{what}: {output:?}");
+    }
 }
 
 #[test]
@@ -253,6 +326,53 @@ spec:
 ";
     let output = supercargo(&["explain", "-f", "-", "--pod", "p"], &(cluster() + storage));
     check(&output, 0, &["default/p would go to n", "  claim default/data gets volume disk-1 first\n"]);
+}
+
+/// What stands in the way is named: the volume with its claim, and the pod.
+#[test]
+fn volumes_and_pods_in_the_way_are_named() {
+    let objects = "\
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data, namespace: default, annotations: {pv.kubernetes.io/bind-completed: 'yes'}}
+spec: {volumeName: disk, storageClassName: ''}
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: disk}
+spec:
+  claimRef: {name: data, namespace: default}
+  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: Exists}]}]}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: far, namespace: default}
+spec: {containers: [{name: c}], volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: shy, namespace: default, uid: shy}
+spec:
+  nodeName: n1
+  containers: [{name: c}]
+  affinity:
+    podAntiAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kept, labelSelector: {matchLabels: {loud: very}}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: loud, namespace: default, labels: {loud: very}}
+spec: {containers: [{name: c}], nodeSelector: {kept: here}}
+";
+    let text = cluster().replace("labels: {}", "labels: {kept: here}") + objects;
+    let explain = |pod: &str| supercargo(&["explain", "-f", "-", "--pod", pod], &text);
+    check(
+        &explain("far"),
+        0,
+        &["- without its volume d (claim data, bound to disk) 2 nodes would do (n1, n2)\n"],
+    );
+    check(&explain("loud"), 0, &["- without default/shy, in the way now, 1 node would do (n1)\n"]);
 }
 
 #[test]

@@ -178,3 +178,43 @@ fn without_filters_every_node_will_do() {
     assert_eq!(evaluation.feasible.len(), 2);
     assert_eq!(names(&cluster, evaluation.chosen.as_slice()), ["n2"]);
 }
+
+/// What is asked thoroughly has the same answer, and its words know of nominated pods.
+#[test]
+fn every_word_says_no_other_than_the_first_rejection() {
+    let scripts = || {
+        [
+            json!({ "filter": { "n2": "unschedulable: a", "n3": "error: broken" } }),
+            json!({ "room": 1, "filter": { "n2": "unresolvable: b" } }),
+        ]
+    };
+    let mut cluster = nominated([pod("other").priority(5)]).with(node("n2")).with(node("n3"));
+    let p = cluster.pod(pod("p").priority(5));
+    let profile = profile(scripts());
+    let ask =
+        |thoroughness| evaluate(&profile, cluster.context(), &p, Rules::CONFORMANCE, thoroughness, &mut 0);
+    let (first, every) = (ask(Thoroughness::FirstRejection), ask(Thoroughness::EveryWord));
+    assert_eq!(every.diagnosis.nodes, first.diagnosis.nodes);
+    assert_eq!(every.message, first.message);
+    let words: Vec<Vec<String>> = (every.words.iter())
+        .map(|(_, words)| words.iter().map(|word| status_text(&word.status)).collect())
+        .collect();
+    assert_eq!(words[0], ["ok", "unschedulable: full"], "the nominated pod takes the room");
+    assert_eq!(words[1], ["unschedulable: a", "unresolvable: b"]);
+    assert_eq!(words[2], [r#"error: running "A" filter plugin: broken"#, "ok"]);
+}
+
+#[test]
+fn nodes_can_be_asked_about_alone() {
+    let script = json!({ "preFilter": "only: n1 n2", "filter": { "n2": "unschedulable: full" } });
+    let mut cluster = nodes(["n1", "n2", "n3"]);
+    let p = cluster.pod(pod("p"));
+    let among = |profile: &Profile, wanted: &[&str]| {
+        let rows: Vec<Row> = wanted.iter().map(|name| cluster.row(name)).collect();
+        names(&cluster, &crate::feasible_among(profile, cluster.context(), &p, &rows))
+    };
+    assert_eq!(among(&profile([script.clone()]), &["n3", "n2", "n1"]), ["n1"]);
+    assert!(among(&profile([script]), &["n2", "n3"]).is_empty());
+    let rejects = profile([json!({ "preFilter": "unschedulable: no" })]);
+    assert!(among(&rejects, &["n1"]).is_empty());
+}

@@ -153,6 +153,26 @@ impl Snapshot {
         NodeRef { usage, ..self.node(row) }
     }
 
+    /// The cluster with one node changed, to see what would be then. Labels and images are not among what can be.
+    #[must_use]
+    pub fn with_node_changed(&self, row: Row, change: impl FnOnce(&mut Node)) -> Self {
+        let mut changed = self.clone();
+        changed.version += 1;
+        change(&mut changed.nodes.get_mut(row.0 as usize).node);
+        changed
+    }
+
+    /// The cluster without some of its pods, each given by its UID and the row it is in, to see what would be then.
+    #[must_use]
+    pub fn without_pods<'a>(&self, pods: impl IntoIterator<Item = (Row, &'a str)>) -> Self {
+        let mut changed = self.clone();
+        changed.version += 1;
+        for (row, uid) in pods {
+            changed.nodes.get_mut(row.0 as usize).usage.remove(uid);
+        }
+        changed
+    }
+
     /// The row of the node with that name.
     pub fn row_of(&self, node_name: &str) -> Option<Row> {
         self.rows_by_name.get(node_name).copied()

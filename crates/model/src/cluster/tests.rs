@@ -576,3 +576,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_is_tried_out_on_a_snapshot_shows_nowhere_else() {
+    let mut cluster = Cluster::default();
+    let row = cluster.put_node(&node_in("n", "a"));
+    let bound = pod(&mut cluster, "p", Some("n"), &SPECS[1]);
+    cluster.add_pod(bound).expect("new");
+    let before = cluster.snapshot();
+    let without = before.without_pods([(row, "p"), (row, "unknown")]);
+    let larger = before.with_node_changed(row, |node| node.allowed_pods += 1);
+    assert_eq!((without.node(row).pods().len(), without.node(row).usage().requested().milli_cpu), (0, 0));
+    assert_eq!((before.node(row).pods().len(), before.node(row).allowed_pods()), (1, 110));
+    assert_eq!((larger.node(row).pods().len(), larger.node(row).allowed_pods()), (1, 111));
+}

@@ -79,13 +79,18 @@ fn sort_by_importance(pods: &mut [Arc<Pod>]) {
     pods.reverse();
     pods.sort_by(|a, b| {
         let by_start = match (a.started_at, b.started_at) {
-            (Some(a_start), Some(b_start)) => a_start.cmp(&b_start).then_with(|| a.key().cmp(&b.key())),
+            (Some(a_start), Some(b_start)) => a_start.cmp(&b_start).then_with(|| by_key(a, b)),
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
             (None, None) => Ordering::Equal,
         };
         b.priority().cmp(&a.priority()).then(by_start)
     });
+}
+
+/// As the keys compare, without making them where the namespace is the same.
+fn by_key(a: &Pod, b: &Pod) -> Ordering {
+    if a.namespace == b.namespace { a.name.cmp(&b.name) } else { a.key().cmp(&b.key()) }
 }
 
 /// The candidate that costs least.
