@@ -8,6 +8,7 @@
 
 mod chance;
 mod court;
+mod planted;
 mod profiles;
 mod scenery;
 mod setup;
