@@ -1,0 +1,152 @@
+//! Long random histories of a cluster, in which every decision of the engine is compared with the plain way to decide.
+//!
+//! The plain way is `evaluate` on the cluster as it is, and now and then on a fresh cluster into which all objects
+//! were put for the first time. Every part of a decision must be the same, whatever the engine remembers.
+//!
+//! `HISTORIES=100000 cargo test --release -p supercargo-conformance --test histories` runs longer, `SEED=…` begins
+//! with that history. One that fails is cut down to the few steps that matter, and printed.
+
+mod chance;
+mod court;
+mod planted;
+mod profiles;
+mod scenery;
+mod setup;
+mod shrink;
+mod steps;
+mod templates;
+mod world;
+
+use std::ops::Range;
+
+use supercargo_engine::{Engine, Indexing};
+
+use court::{Budget, Coverage, compare_histories};
+
+/// How many histories a test runs, unless somebody asks for more.
+const HISTORIES: u64 = 64;
+/// How many steps it may take to make a counterexample short.
+const SHRINKING: usize = 500_000;
+/// Each thing that the histories are for happens at least so often.
+const LEAST: u64 = 3;
+
+const EXPECTED: &[&str] = &[
+    "node added",
+    "node put anew",
+    "node removed",
+    "node relabelled",
+    "node relabelled irrelevantly",
+    "node retainted",
+    "node cordoned or uncordoned",
+    "node resized",
+    "node images changed",
+    "node features changed",
+    "pod bound by somebody else",
+    "pod confirmed",
+    "pod relabelled",
+    "pod terminating",
+    "pod resized",
+    "pod resize held",
+    "pod moved",
+    "pod removed",
+    "pod nominated by somebody else",
+    "nomination cleared",
+    "pending pod removed",
+    "namespace put",
+    "namespace removed",
+    "service put",
+    "controller put",
+    "budget put",
+    "storage class put",
+    "claim put",
+    "claim removed",
+    "volume put",
+    "volume removed",
+    "CSI node put",
+    "storage capacity put",
+    "device class put",
+    "other object removed",
+    "assumed volumes forgotten",
+    "time passed",
+    "decided",
+    "compared with a fresh cluster",
+    "unfolded",
+    "volumes reserved",
+    "rules: live",
+    "rules: live, smallest name",
+    "rules: conformance",
+    "no profile is responsible",
+    "placed",
+    "placed with a choice",
+    "placed after a tie",
+    "placed with plans",
+    "placed among many nodes",
+    "nominated node taken",
+    "other than nominated node taken",
+    "unschedulable",
+    "unschedulable with victims",
+    "unschedulable with several victims",
+    "unschedulable, nomination kept",
+    "unschedulable without nodes",
+    "unschedulable among many nodes",
+    "failed",
+    "rejected by DynamicResources",
+    "rejected by InterPodAffinity",
+    "rejected by NodeAffinity",
+    "rejected by NodeDeclaredFeatures",
+    "rejected by NodeName",
+    "rejected by NodePorts",
+    "rejected by NodeResourcesFit",
+    "rejected by NodeUnschedulable",
+    "rejected by NodeVolumeLimits",
+    "rejected by PodTopologySpread",
+    "rejected by TaintToleration",
+    "rejected by VolumeBinding",
+    "rejected by VolumeRestrictions",
+    "rejected by VolumeZone",
+    "scored differently by ImageLocality",
+    "scored differently by InterPodAffinity",
+    "scored differently by NodeAffinity",
+    "scored differently by NodeResourcesBalancedAllocation",
+    "scored differently by NodeResourcesFit",
+    "scored differently by PodTopologySpread",
+    "scored differently by TaintToleration",
+];
+
+#[test]
+fn what_the_engine_remembers_changes_no_decision() {
+    let coverage = compare(Indexing::On, seeds());
+    if coverage.get("histories") >= HISTORIES {
+        coverage.check(EXPECTED, LEAST);
+    }
+    report(&coverage);
+}
+
+#[test]
+fn a_cluster_that_has_changed_is_like_a_fresh_one() {
+    compare(Indexing::Off, 1_000_000..1_000_000 + HISTORIES / 8);
+}
+
+fn compare(indexing: Indexing, seeds: Range<u64>) -> Coverage {
+    let coverage =
+        compare_histories(Engine::new, &Budget { seeds: seeds.collect(), indexing, shrinking: SHRINKING });
+    coverage.unwrap_or_else(|counterexample| panic!("{counterexample}"))
+}
+
+fn seeds() -> Range<u64> {
+    let first = number("SEED");
+    let count = number("HISTORIES").unwrap_or(if first.is_some() { 1 } else { HISTORIES });
+    let first = first.unwrap_or(0);
+    first..first + count
+}
+
+#[expect(clippy::disallowed_methods, reason = "how a person asks for other histories")]
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|error| panic!("{name}={text}: {error}")))
+}
+
+#[expect(clippy::print_stdout, reason = "shown with --nocapture, to whoever wants to know what was tried")]
+fn report(coverage: &Coverage) {
+    println!("{coverage}");
+}
