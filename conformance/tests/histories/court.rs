@@ -349,7 +349,7 @@ fn outcome(evaluation: &Evaluation, cluster: &Snapshot) -> Outcome {
             message: evaluation.message.clone(),
             plugins: evaluation.diagnosis.unschedulable_plugins.clone(),
             nomination: evaluation.nomination.clone(),
-            victims: evaluation.victims.clone(),
+            victims: evaluation.evicted().cloned().collect(),
         };
     };
     let total =
