@@ -76,6 +76,11 @@ impl<T: ?Sized> fmt::Debug for InternTable<T> {
 }
 
 impl<T> Interned<T> {
+    /// A number that tells the value from all others of its interner, as long as a handle to it lives.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
     /// Whether both are the same allocation.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

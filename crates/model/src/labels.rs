@@ -273,6 +273,14 @@ impl Requirement {
         Requirement { key: words.key.as_str().into(), operator, values: words.values.clone().into() }
     }
 
+    /// The key and the value, if only one value will do.
+    pub fn only_value(&self) -> Option<(&str, &str)> {
+        match (self.operator, &*self.values) {
+            (Operator::In, [value]) => Some((&self.key, value)),
+            _ => None,
+        }
+    }
+
     /// The label key that is looked at.
     pub fn key(&self) -> &str {
         &self.key

@@ -14,7 +14,7 @@ use crate::taints::Taint;
 use crate::wire::null_default;
 
 /// A node's facts, as they stand in the node table: label keys, label values and images are numbers there.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Node {
     /// `metadata.name`
     pub name: Arc<str>,

@@ -57,6 +57,7 @@ pub struct Object {
 /// All objects other than pods and nodes; a clone shares everything with its original.
 #[derive(Clone, Debug, Default)]
 pub struct Objects {
+    version: u64,
     kinds: BTreeMap<KindId, KindStore>,
 }
 
@@ -128,6 +129,7 @@ impl Objects {
     pub fn put(&mut self, object: Object) {
         let store = self.kinds.entry(object.kind).or_default();
         store.version += 1;
+        self.version += 1;
         Arc::make_mut(&mut store.objects).insert(object.key, object.value);
     }
 
@@ -136,6 +138,7 @@ impl Objects {
         let Some(store) = self.kinds.get_mut(&kind) else { return false };
         let removed = Arc::make_mut(&mut store.objects).remove(key).is_some();
         store.version += u64::from(removed);
+        self.version += u64::from(removed);
         removed
     }
 
@@ -171,6 +174,11 @@ impl Objects {
             self.kinds.get(&T::ID).into_iter().flat_map(move |store| store.objects.range(first.clone()..));
         let objects = objects.take_while(move |(key, _)| *key.namespace == *namespace);
         objects.filter_map(|(key, value)| Some((&*key.name, value.downcast_ref()?)))
+    }
+
+    /// A number that changes whenever any object does.
+    pub fn latest_version(&self) -> u64 {
+        self.version
     }
 
     /// A number that changes whenever an object of the kind does.

@@ -35,6 +35,11 @@ impl ImageTable {
         self.states[id.0 as usize]
     }
 
+    /// The sizes of images.
+    pub(super) fn sizes(&self, ids: &[ImageId]) -> Vec<i64> {
+        ids.iter().map(|id| self.state(*id).size).collect()
+    }
+
     /// Counts a node that has these images; its image names come back sorted, each once.
     pub(super) fn add_node(&mut self, images: &[ImageWords]) -> Box<[ImageId]> {
         let mut ids: Vec<ImageId> = Vec::new();

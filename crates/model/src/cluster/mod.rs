@@ -3,6 +3,7 @@
 //! [`Cluster`] is the one writer. A scheduling cycle reads a [`Snapshot`] of it: borrowed, it costs nothing and
 //! cannot change; cloned, it costs a pointer for every 64 nodes and stays as it is while the cluster moves on.
 
+mod changes;
 mod images;
 mod labels;
 mod order;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+pub use changes::{Change, Changes};
 pub use images::{ImageId, ImageState};
 pub use labels::{KeyId, LabelPair, LabelTable, ValueId};
 pub use usage::Usage;
@@ -43,6 +45,8 @@ pub struct Snapshot {
     nodes: Rows<NodeRow>,
     rows_by_name: Arc<FxHashMap<Arc<str>, Row>>,
     order: Arc<Vec<Row>>,
+    /// How many bound pods there are of each priority.
+    priorities: Arc<BTreeMap<i32, usize>>,
     labels: Arc<LabelTable>,
     images: Arc<ImageTable>,
     nominated: Arc<BTreeMap<Arc<str>, Vec<Arc<Pod>>>>,
@@ -83,6 +87,7 @@ pub struct Cluster {
     homeless: FxHashMap<Arc<str>, Usage>,
     /// The node that each nominated pod waits for, by UID.
     nominations: FxHashMap<Arc<str>, Arc<str>>,
+    changes: Changes,
 }
 
 /// A bound pod that is looked up by its UID, which it holds itself: a map would hold it twice.
@@ -183,9 +188,24 @@ impl Snapshot {
         &self.labels
     }
 
+    /// Whether an image of that name is, or was, on any node.
+    pub fn knows_image(&self, name: &str) -> bool {
+        self.images.id(name).is_some()
+    }
+
     /// The pods for which preemption is making room on that node.
     pub fn nominated_to(&self, node_name: &str) -> &[Arc<Pod>] {
         if self.nominated.is_empty() { &[] } else { self.nominated.get(node_name).map_or(&[], Vec::as_slice) }
+    }
+
+    /// The nodes that pods are nominated to, with those pods.
+    pub fn nominated(&self) -> impl Iterator<Item = (&Arc<str>, &[Arc<Pod>])> {
+        self.nominated.iter().map(|(name, pods)| (name, pods.as_slice()))
+    }
+
+    /// The lowest priority of any pod that is bound to a node.
+    pub fn lowest_priority(&self) -> Option<i32> {
+        self.priorities.keys().next().copied()
     }
 
     /// Objects of all other kinds.
@@ -319,6 +339,11 @@ impl Cluster {
         rows
     }
 
+    /// What has changed in the table since somebody last took the changes.
+    pub fn changes(&mut self) -> &mut Changes {
+        &mut self.changes
+    }
+
     /// Where values that pods share are kept.
     pub fn interner(&mut self) -> &mut Interner {
         &mut self.interner
@@ -332,9 +357,15 @@ impl Cluster {
             Some(row) => {
                 let old_zone = zone_of(&self.state.node(row));
                 let images = self.state.nodes.get(row.0 as usize).node.images.clone();
+                let sizes = self.state.images.sizes(&images);
                 Arc::make_mut(&mut self.state.images).remove_node(&images);
                 let node = self.node_facts(name, words);
-                self.state.nodes.get_mut(row.0 as usize).node = node;
+                let census = images != node.images || sizes != self.state.images.sizes(&images);
+                // A node that says the same again, as it does every few minutes, is no change.
+                if census || self.state.nodes.get(row.0 as usize).node != node {
+                    self.state.nodes.get_mut(row.0 as usize).node = node;
+                    self.changes.note(Change::Node { row, census });
+                }
                 let zone = zone_of(&self.state.node(row));
                 if zone != old_zone {
                     // As upstream, the order itself stays as it is until a node comes or goes.
@@ -351,6 +382,7 @@ impl Cluster {
                 let zone = zone_of(&self.state.node(place));
                 self.zones.add(&zone, place);
                 self.order_is_stale = true;
+                self.changes.note(Change::Node { row: place, census: true });
                 place
             }
         }
@@ -369,23 +401,45 @@ impl Cluster {
             self.homeless.insert(node.name, usage);
         }
         self.free_rows.push(row);
+        self.changes.note(Change::Node { row, census: true });
         true
     }
 
     /// Adds a bound pod.
     pub fn add_pod(&mut self, pod: Arc<Pod>) -> Result<(), ClusterError> {
         let node_name = node_of(&pod)?;
-        if self.bound.contains(&*pod.uid) {
+        self.enter(&pod)?;
+        match self.state.row_of(&node_name) {
+            Some(row) => self.settle(pod, row),
+            None => self.homeless.entry(node_name).or_default().add(pod),
+        }
+        Ok(())
+    }
+
+    /// Adds a pending pod as one that is bound to the node in a row.
+    pub fn bind_pod(&mut self, pod: &Pod, row: Row) -> Result<(), ClusterError> {
+        let node_name = Some(self.state.node(row).name().clone());
+        let pod = Arc::new(Pod { node_name, ..pod.clone() });
+        node_of(&pod)?;
+        self.enter(&pod)?;
+        self.settle(pod, row);
+        Ok(())
+    }
+
+    /// Takes note of a pod that is bound now.
+    fn enter(&mut self, pod: &Arc<Pod>) -> Result<(), ClusterError> {
+        if !self.bound.insert(BoundPod(pod.clone())) {
             return Err(ClusterError::DuplicateUid { pod: pod.key(), uid: pod.uid.clone() });
         }
         self.state.version += 1;
         self.clear_nomination(&pod.uid);
-        self.bound.insert(BoundPod(pod.clone()));
-        match self.state.row_of(&node_name) {
-            Some(row) => self.state.nodes.get_mut(row.0 as usize).usage.add(pod),
-            None => self.homeless.entry(node_name).or_default().add(pod),
-        }
+        *Arc::make_mut(&mut self.state.priorities).entry(pod.priority()).or_default() += 1;
         Ok(())
+    }
+
+    fn settle(&mut self, pod: Arc<Pod>, row: Row) {
+        self.state.nodes.get_mut(row.0 as usize).usage.add(pod.clone());
+        self.changes.note(Change::PodAdded { row, pod });
     }
 
     /// Removes a bound pod; none if there is none with that UID.
@@ -393,9 +447,11 @@ impl Cluster {
         let BoundPod(pod) = self.bound.take(uid)?;
         let node_name = pod.node_name.as_ref()?;
         self.state.version += 1;
+        self.uncount_priority(pod.priority());
         match self.state.row_of(node_name) {
             Some(row) => {
                 self.state.nodes.get_mut(row.0 as usize).usage.remove(uid);
+                self.changes.note(Change::PodRemoved { row, pod: pod.clone() });
             }
             None => {
                 let usage = self.homeless.get_mut(node_name)?;
@@ -406,6 +462,16 @@ impl Cluster {
             }
         }
         Some(pod)
+    }
+
+    fn uncount_priority(&mut self, priority: i32) {
+        let priorities = Arc::make_mut(&mut self.state.priorities);
+        if let Some(count) = priorities.get_mut(&priority) {
+            *count -= 1;
+            if *count == 0 {
+                priorities.remove(&priority);
+            }
+        }
     }
 
     /// Replaces a bound pod by a later state of itself, or adds it. Where that cannot be done nothing changes.
@@ -421,11 +487,15 @@ impl Cluster {
         self.state.version += 1;
         let node_name = self.interner.name(node_name);
         self.nominations.insert(pod.uid.clone(), node_name.clone());
+        self.note_nomination(&node_name);
         Arc::make_mut(&mut self.state.nominated).entry(node_name).or_default().push(pod);
     }
 
     /// Forgets a nomination; false if the pod had none.
     pub fn clear_nomination(&mut self, uid: &str) -> bool {
+        if self.nominations.is_empty() {
+            return false;
+        }
         let Some(node_name) = self.nominations.remove(uid) else { return false };
         self.state.version += 1;
         let nominated = Arc::make_mut(&mut self.state.nominated);
@@ -435,7 +505,14 @@ impl Cluster {
                 nominated.remove(&node_name);
             }
         }
+        self.note_nomination(&node_name);
         true
+    }
+
+    fn note_nomination(&mut self, node_name: &str) {
+        if let Some(row) = self.state.row_of(node_name) {
+            self.changes.note(Change::Nominations { row });
+        }
     }
 
     /// Adds an object of another kind, or replaces the one of that name.

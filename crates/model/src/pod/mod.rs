@@ -24,7 +24,7 @@ use crate::raw::RawObject;
 use crate::time::Timestamp;
 
 /// A pod.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Pod {
     /// `metadata.name`
     pub name: Box<str>,
