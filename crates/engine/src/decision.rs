@@ -59,6 +59,31 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// What tells this outcome from another one, in words; none if they are the same.
+    pub fn difference(&self, other: &Self) -> Option<String> {
+        let (this, other) = (self.words(), other.words());
+        (this != other).then(|| format!("{this}, not {other}"))
+    }
+
+    /// All of the outcome, with pods by name.
+    fn words(&self) -> String {
+        match self {
+            Outcome::Place { row, node, score, feasible, plans } => {
+                format!(
+                    "place on {node} (row {}), score {score}, {feasible} feasible, plans {plans:?}",
+                    row.0
+                )
+            }
+            Outcome::Unschedulable { message, plugins, nomination, victims } => {
+                let victims: Vec<String> = victims.iter().map(|pod| pod.key()).collect();
+                format!(
+                    "unschedulable: {message:?}, by {plugins:?}, nomination {nomination:?}, victims {victims:?}"
+                )
+            }
+            Outcome::Failed { error } => format!("failed: {error}"),
+        }
+    }
+
     /// There is nothing to look at, so no plugin is asked; as upstream, none is to blame either.
     pub(crate) fn no_nodes() -> Self {
         Outcome::Unschedulable {

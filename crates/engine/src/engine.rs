@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use supercargo_framework::{Context, Fixes, Memories, Profile};
-use supercargo_model::{Cluster, ClusterError, Pod, Row, Timestamp};
+use supercargo_framework::{Context, Fixes, Memories, PostFilterResult, Profile, unfit_message};
+use supercargo_model::{Cluster, ClusterError, Pod, Row, Snapshot, Timestamp};
 
 use crate::chance::Seed;
 use crate::decision::{Decision, Outcome};
-use crate::evaluate::{Evaluation, Rules, Thoroughness, evaluate};
+use crate::evaluate::{Evaluation, Rules, Thoroughness, evaluate, run_post_filters};
+use crate::filtering::Filters;
+use crate::index::{Answer, Index, Question, Unfit};
+use crate::rehearsal::{LateStage, Stage};
 
 /// Decides for pods, one after the other.
 #[derive(Debug)]
@@ -17,6 +20,7 @@ pub struct Engine {
     profiles: Vec<Profile>,
     options: EngineOptions,
     memories: Memories,
+    index: Index,
     attempts: u64,
     start: usize,
 }
@@ -66,6 +70,19 @@ pub struct StaleDecision {
     pub current: u64,
 }
 
+impl EngineOptions {
+    /// What plugins can look at in an attempt.
+    fn context<'a>(
+        &self,
+        cluster: &'a Snapshot,
+        memories: &'a Memories,
+        now: Timestamp,
+        attempt: u64,
+    ) -> Context<'a> {
+        Context { cluster, now, memories, seed: self.seed.attempt(attempt), fixes: self.fixes }
+    }
+}
+
 impl Engine {
     /// An engine with an empty cluster.
     pub fn new(profiles: Vec<Profile>, options: EngineOptions) -> Self {
@@ -73,7 +90,8 @@ impl Engine {
         for profile in &profiles {
             profile.declare_memories(&mut memories);
         }
-        Engine { cluster: Cluster::default(), profiles, options, memories, attempts: 0, start: 0 }
+        let index = Index::new(&profiles);
+        Engine { cluster: Cluster::default(), profiles, options, memories, index, attempts: 0, start: 0 }
     }
 
     /// What plugins remember.
@@ -91,10 +109,79 @@ impl Engine {
             let outcome = Outcome::no_nodes();
             return Ok(Decision { pod: pod.clone(), version, attempt, now, start, outcome });
         }
-        let evaluation = self.evaluate(pod, now, attempt, Thoroughness::FirstRejection)?;
+        let found = match self.options.indexing {
+            Indexing::Off => None,
+            Indexing::On | Indexing::Checked => self.decide_by_index(pod, now, attempt)?,
+        };
+        let outcome = match found {
+            None => self.decide_plainly(pod, now, attempt)?,
+            Some(outcome) => {
+                if self.options.indexing == Indexing::Checked {
+                    let plain = self.decide_plainly(pod, now, attempt)?;
+                    let difference = outcome.difference(&plain);
+                    assert_eq!(difference, None, "decision {attempt}, for pod {}, is wrong", pod.key());
+                }
+                if !self.takes_nominated_node(pod, &outcome) {
+                    // All nodes were looked at.
+                    self.start %= self.cluster.snapshot().node_count();
+                }
+                outcome
+            }
+        };
         self.attempts += 1;
-        let outcome = self.outcome(evaluation);
         Ok(Decision { pod: pod.clone(), version, attempt, now, start, outcome })
+    }
+
+    /// Whether a pod got the node that it is nominated to, which is tried before any search.
+    fn takes_nominated_node(&self, pod: &Pod, outcome: &Outcome) -> bool {
+        let Outcome::Place { node, .. } = outcome else { return false };
+        self.options.rules.prefer_nominated_node && pod.nominated_node_name() == Some(node)
+    }
+
+    /// Decides by asking every plugin about every node.
+    fn decide_plainly(
+        &mut self,
+        pod: &Arc<Pod>,
+        now: Timestamp,
+        attempt: u64,
+    ) -> Result<Outcome, UnknownProfile> {
+        let evaluation = self.evaluate(pod, now, attempt, Thoroughness::FirstRejection)?;
+        Ok(self.outcome(evaluation))
+    }
+
+    /// Decides by what is kept; none if that is not enough to know.
+    fn decide_by_index(
+        &mut self,
+        pod: &Arc<Pod>,
+        now: Timestamp,
+        attempt: u64,
+    ) -> Result<Option<Outcome>, UnknownProfile> {
+        self.index.sync(&mut self.cluster);
+        let (profile_number, profile) = responsible(&self.profiles, pod)?;
+        let context = self.options.context(self.cluster.snapshot(), &self.memories, now, attempt);
+        let rules = self.options.rules;
+        let question = Question { profile_number, profile, context: context.clone(), pod, rules };
+        Ok(match self.index.decide(&question) {
+            Answer::Unknown => None,
+            Answer::Place { row, score, feasible, plans } => {
+                let node = context.cluster.node(row).name().clone();
+                Some(Outcome::Place { row, node, score, feasible, plans })
+            }
+            Answer::Unfit(unfit) => Some(unfit_outcome(&question, &unfit)),
+        })
+    }
+
+    /// What the index would decide otherwise than the plugins do when they are asked about every node; none if nothing.
+    ///
+    /// [`Indexing::Checked`] does this with every decision. This is for whoever wants to know without a panic.
+    pub fn check_index(&mut self, pod: &Arc<Pod>, now: Timestamp) -> Result<Option<String>, UnknownProfile> {
+        if self.cluster.snapshot().node_count() == 0 {
+            return Ok(None);
+        }
+        match self.decide_by_index(pod, now, self.attempts)? {
+            None => Ok(None),
+            Some(outcome) => Ok(outcome.difference(&self.decide_plainly(pod, now, self.attempts)?)),
+        }
     }
 
     /// Everything that was said when a decision was made.
@@ -113,8 +200,7 @@ impl Engine {
 
     /// Takes a pod to be on a node, before the API server has confirmed it.
     pub fn assume(&mut self, pod: &Arc<Pod>, row: Row) -> Result<(), ClusterError> {
-        let node_name = Some(self.cluster.snapshot().node(row).name().clone());
-        self.cluster.add_pod(Arc::new(Pod { node_name, ..(**pod).clone() }))
+        self.cluster.bind_pod(pod, row)
     }
 
     fn evaluate(
@@ -124,14 +210,8 @@ impl Engine {
         attempt: u64,
         thoroughness: Thoroughness,
     ) -> Result<Evaluation, UnknownProfile> {
-        let profile = responsible(&self.profiles, pod)?;
-        let context = Context {
-            cluster: self.cluster.snapshot(),
-            now,
-            memories: &self.memories,
-            seed: self.options.seed.attempt(attempt),
-            fixes: self.options.fixes,
-        };
+        let (_, profile) = responsible(&self.profiles, pod)?;
+        let context = self.options.context(self.cluster.snapshot(), &self.memories, now, attempt);
         Ok(evaluate(profile, context, pod, self.options.rules, thoroughness, &mut self.start))
     }
 
@@ -161,9 +241,40 @@ impl Engine {
     }
 }
 
-/// The profile that decides for the pod.
-fn responsible<'a>(profiles: &'a [Profile], pod: &Pod) -> Result<&'a Profile, UnknownProfile> {
+/// What becomes of a pod that fits nowhere.
+fn unfit_outcome(question: &Question<'_>, unfit: &Unfit<'_>) -> Outcome {
+    let Question { profile, context, pod, rules, .. } = question;
+    let result = if rules.run_post_filter {
+        let cycle = unfit.cycle(pod, context.clone());
+        if unfit.is_counted() {
+            let stage = LateStage::new(profile, pod, context.clone());
+            run_post_filters(profile, &cycle, unfit, &stage)
+        } else {
+            let filters = Filters::with_skipped(profile, unfit.skipped());
+            let stage = Stage::with_findings(&filters, &cycle, unfit.findings);
+            run_post_filters(profile, &cycle, unfit, &stage)
+        }
+    } else {
+        PostFilterResult::default()
+    };
+    let message = if rules.run_post_filter {
+        let counts = unfit.counts().into_iter();
+        unfit_message(context.cluster.node_count(), None, counts, &result.status.message())
+    } else {
+        String::new()
+    };
+    Outcome::Unschedulable {
+        message,
+        plugins: unfit.plugins(),
+        nomination: result.nomination,
+        victims: result.victims.into_iter().filter(|victim| !victim.is_terminating()).collect(),
+    }
+}
+
+/// The profile that decides for the pod, and its number.
+fn responsible<'a>(profiles: &'a [Profile], pod: &Pod) -> Result<(usize, &'a Profile), UnknownProfile> {
     let scheduler_name = &*pod.spec.scheduler_name;
-    let found = profiles.iter().find(|profile| profile.scheduler_name == scheduler_name);
+    let mut numbered = profiles.iter().enumerate();
+    let found = numbered.find(|(_, profile)| profile.scheduler_name == scheduler_name);
     found.ok_or_else(|| UnknownProfile { pod: pod.key(), scheduler_name: scheduler_name.to_owned() })
 }

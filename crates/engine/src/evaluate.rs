@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use supercargo_framework::{
-    Code, Context, Cycle, Diagnosis, Named, Nomination, Plan, PostFilterResult, PreBind, Profile, Status,
+    Code, Context, Cycle, Diagnosis, Named, Nomination, Plan, PostFilterResult, PreBind, Profile, Rehearsal,
+    Rejections, Status,
 };
 use supercargo_model::{Pod, Row};
 
@@ -217,7 +218,7 @@ fn choose(profile: &Profile, cycle: &mut Cycle<'_>, rules: Rules, evaluation: &m
 }
 
 /// What has to be done on the chosen node first.
-fn plans(profile: &Profile, cycle: &Cycle<'_>, chosen: Option<Row>) -> Vec<(&'static str, Plan)> {
+pub(crate) fn plans(profile: &Profile, cycle: &Cycle<'_>, chosen: Option<Row>) -> Vec<(&'static str, Plan)> {
     let Some(node) = chosen.map(|row| cycle.cluster().node(row)) else { return Vec::new() };
     let of_plugin = |named: &Named<dyn PreBind>| {
         let name = named.name;
@@ -316,27 +317,27 @@ impl Search<'_, '_> {
 }
 
 fn post_filter(profile: &Profile, cycle: &Cycle<'_>, filters: &Filters<'_>, evaluation: &mut Evaluation) {
-    let result = run_post_filters(profile, cycle, filters, &evaluation.diagnosis);
+    let result = run_post_filters(profile, cycle, &evaluation.diagnosis, &Stage::new(filters, cycle));
     let message = result.status.message();
     evaluation.message = evaluation.diagnosis.message(cycle.cluster().node_count(), &message);
     evaluation.nomination = result.nomination;
     evaluation.victims = result.victims;
 }
 
-fn run_post_filters(
+/// Asks the PostFilter plugins one after the other, until one has an answer.
+pub(crate) fn run_post_filters(
     profile: &Profile,
     cycle: &Cycle<'_>,
-    filters: &Filters<'_>,
-    diagnosis: &Diagnosis,
+    rejections: &dyn Rejections,
+    rehearsal: &dyn Rehearsal,
 ) -> PostFilterResult {
     if profile.post_filter.is_empty() {
         return PostFilterResult { nomination: Nomination::Clear, ..PostFilterResult::default() };
     }
-    let stage = Stage { filters, cycle };
     let mut reasons = Vec::new();
     let mut nomination = Nomination::Keep;
     for named in &profile.post_filter {
-        let result = named.plugin.post_filter(cycle, diagnosis, &stage);
+        let result = named.plugin.post_filter(cycle, rejections, rehearsal);
         match result.status.code() {
             Code::Success | Code::UnschedulableAndUnresolvable => return result,
             Code::Unschedulable | Code::Pending => {

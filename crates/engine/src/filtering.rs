@@ -34,11 +34,8 @@ pub(crate) struct PreFiltered<'a> {
 }
 
 pub(crate) fn pre_filter<'a>(profile: &'a Profile, cycle: &mut Cycle<'_>) -> PreFiltered<'a> {
-    let mut result = run_pre_filters(profile, cycle);
-    let Filters { skipped, asked, updated, .. } = &mut result.filters;
-    asked.extend(profile.filter.iter().filter(|named| !skipped.contains(named.name)));
-    updated.extend(profile.pre_filter.iter().filter(|named| !skipped.contains(named.name)));
-    result
+    let result = run_pre_filters(profile, cycle);
+    PreFiltered { filters: Filters::with_skipped(profile, result.filters.skipped), ..result }
 }
 
 fn run_pre_filters<'a>(profile: &'a Profile, cycle: &mut Cycle<'_>) -> PreFiltered<'a> {
@@ -97,6 +94,15 @@ fn no_common_node(plugins: &BTreeSet<&'static str>) -> String {
     match &names[..] {
         [single] => format!("node(s) didn't satisfy plugin {single}"),
         several => format!("node(s) didn't satisfy plugin(s) [{}] simultaneously", several.join(" ")),
+    }
+}
+
+impl<'a> Filters<'a> {
+    /// The filters of a profile without those that have nothing to say.
+    pub(crate) fn with_skipped(profile: &'a Profile, skipped: BTreeSet<&'static str>) -> Self {
+        let asked = profile.filter.iter().filter(|named| !skipped.contains(named.name)).collect();
+        let updated = profile.pre_filter.iter().filter(|named| !skipped.contains(named.name)).collect();
+        Filters { profile, skipped, asked, updated }
     }
 }
 

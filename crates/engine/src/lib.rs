@@ -10,6 +10,7 @@ mod decision;
 mod engine;
 mod evaluate;
 mod filtering;
+mod index;
 mod rehearsal;
 mod sampling;
 mod scoring;

@@ -1,17 +1,50 @@
 //! What would be if other pods ran on a node.
 
+use std::any::Any;
+use std::cell::OnceCell;
 use std::sync::Arc;
 
-use supercargo_framework::{Cycle, NodeRehearsal, Rehearsal, Status};
+use supercargo_framework::{Context, Cycle, NodeRehearsal, Profile, Rehearsal, Status};
 use supercargo_model::cluster::Usage;
 use supercargo_model::{NodeRef, Pod, Row};
 
-use crate::filtering::Filters;
+use crate::filtering::{Filters, pre_filter};
+use crate::index::Findings;
 
 /// Lets PostFilter plugins try out nodes without the pods on them.
 pub(crate) struct Stage<'a, 'c> {
-    pub(crate) filters: &'a Filters<'a>,
-    pub(crate) cycle: &'a Cycle<'c>,
+    filters: &'a Filters<'a>,
+    cycle: &'a Cycle<'c>,
+    findings: Option<Findings<'a>>,
+}
+
+/// The same, where PreFilter has not run for the pod: it does when a node is first tried out.
+pub(crate) struct LateStage<'a> {
+    profile: &'a Profile,
+    pod: &'a Arc<Pod>,
+    context: Context<'a>,
+    prepared: OnceCell<(Cycle<'a>, Filters<'a>)>,
+}
+
+impl<'a, 'c> Stage<'a, 'c> {
+    pub(crate) fn new(filters: &'a Filters<'a>, cycle: &'a Cycle<'c>) -> Self {
+        Stage { filters, cycle, findings: None }
+    }
+
+    /// A stage that remembers what was found out on it.
+    pub(crate) fn with_findings(
+        filters: &'a Filters<'a>,
+        cycle: &'a Cycle<'c>,
+        findings: Findings<'a>,
+    ) -> Self {
+        Stage { filters, cycle, findings: Some(findings) }
+    }
+}
+
+impl<'a> LateStage<'a> {
+    pub(crate) fn new(profile: &'a Profile, pod: &'a Arc<Pod>, context: Context<'a>) -> Self {
+        LateStage { profile, pod, context, prepared: OnceCell::new() }
+    }
 }
 
 struct NodeStage<'a, 'c> {
@@ -24,8 +57,35 @@ struct NodeStage<'a, 'c> {
 
 impl Rehearsal for Stage<'_, '_> {
     fn node(&self, row: Row) -> Box<dyn NodeRehearsal + '_> {
-        let usage = self.cycle.cluster().node(row).usage().clone();
-        Box::new(NodeStage { filters: self.filters, cycle: self.cycle.clone(), row, usage })
+        NodeStage::boxed(self.filters, self.cycle, row)
+    }
+
+    fn recall(&self, row: Row) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.findings.and_then(|findings| findings.recall(row))
+    }
+
+    fn remember(&self, row: Row, finding: Arc<dyn Any + Send + Sync>) {
+        if let Some(findings) = self.findings {
+            findings.remember(row, finding);
+        }
+    }
+}
+
+impl Rehearsal for LateStage<'_> {
+    fn node(&self, row: Row) -> Box<dyn NodeRehearsal + '_> {
+        let (cycle, filters) = self.prepared.get_or_init(|| {
+            let mut cycle = Cycle::new(self.pod, self.context.clone());
+            let filters = pre_filter(self.profile, &mut cycle).filters;
+            (cycle, filters)
+        });
+        NodeStage::boxed(filters, cycle, row)
+    }
+}
+
+impl<'a, 'c: 'a> NodeStage<'a, 'c> {
+    fn boxed(filters: &'a Filters<'a>, cycle: &Cycle<'c>, row: Row) -> Box<dyn NodeRehearsal + 'a> {
+        let usage = cycle.cluster().node(row).usage().clone();
+        Box::new(NodeStage { filters, cycle: cycle.clone(), row, usage })
     }
 }
 

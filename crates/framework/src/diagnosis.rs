@@ -22,16 +22,6 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// What was said about a node.
-    pub fn status(&self, row: Row) -> &Status {
-        self.nodes.get(&row).unwrap_or(&self.others)
-    }
-
-    /// The nodes that were rejected with this code, in the order in which nodes are examined.
-    pub fn rows_with_code<'a>(&'a self, cluster: &'a Snapshot, code: Code) -> impl Iterator<Item = Row> + 'a {
-        cluster.rows().iter().copied().filter(move |row| self.status(*row).code() == code)
-    }
-
     /// Takes note of who rejected the pod.
     pub fn note_plugin(&mut self, status: &Status) {
         let Some(plugin) = status.plugin() else { return };
@@ -45,41 +35,74 @@ impl Diagnosis {
 
     /// The message that people get to read, such as `0/3 nodes are available: 3 Insufficient cpu.`
     pub fn message(&self, node_count: usize, post_filter_message: &str) -> String {
-        let mut message = format!("0/{node_count} nodes are available:");
-        match self.pre_filter_message.as_deref() {
-            Some(text) if !text.is_empty() => message.push_str(&format!(" {text}.")),
-            _ => {
-                let histogram = self.reason_histogram(node_count);
-                if !histogram.is_empty() {
-                    message.push_str(&format!(" {}.", histogram.join(", ")));
-                }
-            }
-        }
-        if !post_filter_message.is_empty() {
-            message.push_str(&format!(" {post_filter_message}"));
-        }
-        message
+        let looked_at = self.nodes.values().map(|status| (status, 1));
+        let others = (&self.others, node_count.saturating_sub(self.nodes.len()));
+        let counts = looked_at.chain([others]);
+        unfit_message(node_count, self.pre_filter_message.as_deref(), counts, post_filter_message)
+    }
+}
+
+impl Rejections for Diagnosis {
+    fn pre_filter_message(&self) -> Option<&str> {
+        self.pre_filter_message.as_deref()
     }
 
-    /// How often each reason was given, as `3 Insufficient cpu`, sorted as text.
-    fn reason_histogram(&self, node_count: usize) -> Vec<String> {
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        for status in self.nodes.values() {
-            for reason in status.reasons() {
-                *counts.entry(reason).or_default() += 1;
-            }
-        }
-        let not_looked_at = node_count.saturating_sub(self.nodes.len());
-        if not_looked_at > 0 {
-            for reason in self.others.reasons() {
-                *counts.entry(reason).or_default() += not_looked_at;
-            }
-        }
-        let mut lines: Vec<String> =
-            counts.into_iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-        lines.sort();
-        lines
+    fn status(&self, row: Row) -> &Status {
+        self.nodes.get(&row).unwrap_or(&self.others)
     }
+
+    fn count(&self, cluster: &Snapshot, code: Code) -> usize {
+        self.rows(cluster, code).len()
+    }
+}
+
+/// Why a pod fits nowhere, for whoever tries to change that.
+pub trait Rejections {
+    /// The message of the PreFilter plugin that rejected the pod outright.
+    fn pre_filter_message(&self) -> Option<&str>;
+
+    /// What was said about a node.
+    fn status(&self, row: Row) -> &Status;
+
+    /// How many nodes were rejected with this code.
+    fn count(&self, cluster: &Snapshot, code: Code) -> usize;
+
+    /// The nodes that were rejected with this code, in the order in which nodes are examined.
+    fn rows(&self, cluster: &Snapshot, code: Code) -> Vec<Row> {
+        cluster.rows().iter().copied().filter(|row| self.status(*row).code() == code).collect()
+    }
+}
+
+/// The message that people get to read when a pod fits nowhere: what PreFilter said, or how often each reason was given,
+/// sorted as text, and then what PostFilter said.
+pub fn unfit_message<'a>(
+    node_count: usize,
+    pre_filter_message: Option<&str>,
+    counts: impl Iterator<Item = (&'a Status, usize)>,
+    post_filter_message: &str,
+) -> String {
+    let mut message = format!("0/{node_count} nodes are available:");
+    match pre_filter_message {
+        Some(text) if !text.is_empty() => message.push_str(&format!(" {text}.")),
+        _ => {
+            let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+            for (status, count) in counts.filter(|(_, count)| *count > 0) {
+                for reason in status.reasons() {
+                    *reasons.entry(reason).or_default() += count;
+                }
+            }
+            let mut lines: Vec<String> =
+                reasons.into_iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+            lines.sort();
+            if !lines.is_empty() {
+                message.push_str(&format!(" {}.", lines.join(", ")));
+            }
+        }
+    }
+    if !post_filter_message.is_empty() {
+        message.push_str(&format!(" {post_filter_message}"));
+    }
+    message
 }
 
 #[cfg(test)]

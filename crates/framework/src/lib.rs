@@ -42,6 +42,8 @@
 #![warn(missing_docs)]
 
 mod args;
+mod columns;
+mod counting;
 mod cycle;
 mod diagnosis;
 mod duration;
@@ -58,17 +60,22 @@ mod status;
 mod typed;
 
 pub use args::{Args, FieldProblem, FieldProblems, NoArgs, ProblemKind};
+pub use columns::{Amount, ColumnResource, ColumnView, Columns, MAX_EXACT_AMOUNT};
+pub use counting::{
+    Cell, CountedFilter, CountedScore, Counter, Counts, Groups, MatcherTerm, PodMatcher, Scope, Tally,
+    TermRole,
+};
 pub use cycle::{Context, Cycle, CycleState};
-pub use diagnosis::Diagnosis;
+pub use diagnosis::{Diagnosis, Rejections, unfit_message};
 pub use duration::{GoDuration, InvalidDuration};
 pub use effects::{Effect, News, Step};
 pub use events::{Actions, Change, ClusterEvent, Enqueue, EventResource, Hint};
 pub use memory::{Memories, Memory};
 pub use plugin::{Extensions, Plugin, PluginInstance, Point};
 pub use points::{
-    Bind, Filter, MAX_NODE_SCORE, NodeRehearsal, NodeScore, Nomination, Permit, PermitDecision, PermitResult,
-    Plan, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult, PreScore,
-    QueueSort, QueuedPod, Rehearsal, Reserve, Score,
+    Bind, Filter, MAX_NODE_SCORE, NodeRehearsal, NodeScore, Nomination, Normalization, Permit,
+    PermitDecision, PermitResult, Plan, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue,
+    PreFilter, PreFilterResult, PreScore, QueueSort, QueuedPod, Rehearsal, Reserve, Score,
 };
 pub use profile::{Named, Profile};
 pub use quirks::{DIFFERENCES, Difference, Fixes, QUIRKS, Quirk, quirks_reference};

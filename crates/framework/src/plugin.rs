@@ -11,6 +11,7 @@ use crate::points::{
     Score,
 };
 use crate::reads::Reads;
+use supercargo_model::Pod;
 
 /// A scheduler plugin: a name, its arguments, and the extension points it takes part in.
 pub trait Plugin: Send + Sync + Sized + 'static {
@@ -29,6 +30,13 @@ pub trait Plugin: Send + Sync + Sized + 'static {
     /// What the plugin reads; if it does not say, everything.
     fn reads(&self) -> Reads {
         Reads::everything()
+    }
+
+    /// Whether the plugin has anything to say about such a pod, whatever the cluster is like. If not, its PreFilter and
+    /// PreScore skip the pod, or its Filter rejects nothing and its Score is 0 in the end.
+    fn concerns(&self, pod: &Pod) -> bool {
+        let _ = pod;
+        true
     }
 }
 
@@ -118,6 +126,7 @@ pub struct PluginInstance {
     pub name: &'static str,
     /// What it reads.
     pub reads: Reads,
+    concerns: Arc<dyn Fn(&Pod) -> bool + Send + Sync>,
     pub(crate) pre_enqueue: Option<Arc<dyn PreEnqueue>>,
     pub(crate) queue_sort: Option<Arc<dyn QueueSort>>,
     pub(crate) pre_filter: Option<Arc<dyn PreFilter>>,
@@ -179,9 +188,11 @@ macro_rules! points {
 
             pub(crate) fn instantiate(self, plugin: P) -> PluginInstance {
                 let plugin = Arc::new(plugin);
+                let asked = plugin.clone();
                 PluginInstance {
                     name: P::NAME,
                     reads: plugin.reads(),
+                    concerns: Arc::new(move |pod| asked.concerns(pod)),
                     $($method: self.$method.map(|cast| cast(plugin.clone())),)*
                     enqueue: self.enqueue.map(|cast| cast(plugin.clone())),
                     memories: self.memories,
@@ -207,6 +218,21 @@ points! {
 }
 
 impl PluginInstance {
+    /// Whether the plugin works out something at PreFilter.
+    pub fn implements_pre_filter(&self) -> bool {
+        self.pre_filter.is_some()
+    }
+
+    /// Whether the plugin works out something at PreScore.
+    pub fn implements_pre_score(&self) -> bool {
+        self.pre_score.is_some()
+    }
+
+    /// See [`Plugin::concerns`].
+    pub fn concerns(&self, pod: &Pod) -> bool {
+        (self.concerns)(pod)
+    }
+
     /// Makes the types that the plugin remembers known.
     pub fn declare_memories(&self, memories: &mut Memories) {
         for declare in &self.memories {

@@ -4,14 +4,17 @@
 //! the plugin itself; what they need is in the [`Context`], what they work out goes into the [`Cycle`], and what
 //! they want done in the world they return as an [`Effect`].
 
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use supercargo_model::{KindId, NodeRef, ObjectKey, Pod, Row, Timestamp};
 
+use crate::columns::ColumnView;
+use crate::counting::{CountedFilter, CountedScore};
 use crate::cycle::{Context, Cycle};
-use crate::diagnosis::Diagnosis;
+use crate::diagnosis::Rejections;
 use crate::effects::{News, Step};
 use crate::memory::Memories;
 use crate::status::Status;
@@ -85,6 +88,19 @@ pub enum PreFilterResult {
 pub trait Filter: Send + Sync {
     /// Success, or why not.
     fn filter(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Status;
+
+    /// The same answers from counts of pods, if that is all they depend on. PreFilter need not have run.
+    fn counted(&self, cycle: &Cycle<'_>) -> Option<Arc<dyn CountedFilter>> {
+        let _ = cycle;
+        None
+    }
+
+    /// The same answers for many nodes at once: clears `passed` where the node is rejected. False if that cannot be done
+    /// for this pod, or not with these columns.
+    fn filter_rows(&self, cycle: &Cycle<'_>, columns: ColumnView<'_>, passed: &mut [bool]) -> bool {
+        let _ = (cycle, columns, passed);
+        false
+    }
 }
 
 /// Tries to make the pod fit when no node is feasible, as preemption does.
@@ -96,7 +112,7 @@ pub trait PostFilter: Send + Sync {
     fn post_filter(
         &self,
         cycle: &Cycle<'_>,
-        diagnosis: &Diagnosis,
+        rejections: &dyn Rejections,
         rehearsal: &dyn Rehearsal,
     ) -> PostFilterResult;
 }
@@ -128,6 +144,18 @@ pub enum Nomination {
 pub trait Rehearsal {
     /// Starts with a node as it is.
     fn node(&self, row: Row) -> Box<dyn NodeRehearsal + '_>;
+
+    /// What was found out about a node for an earlier pod that the filters cannot tell from this one, if the node has not
+    /// changed since. Whatever else the finding depends on, the plugin has to check itself.
+    fn recall(&self, row: Row) -> Option<Arc<dyn Any + Send + Sync>> {
+        let _ = row;
+        None
+    }
+
+    /// Keeps what was found out about a node.
+    fn remember(&self, row: Row, finding: Arc<dyn Any + Send + Sync>) {
+        let _ = (row, finding);
+    }
 }
 
 /// A node on which pods can be removed and put back, without any of it being real.
@@ -160,6 +188,36 @@ pub trait Score: Send + Sync {
         let _ = (cycle, scores);
         Status::success()
     }
+
+    /// What [`Score::normalize`] does, as far as it matters for keeping scores. Where they are kept, PreScore has run before
+    /// anybody knew which nodes are feasible, and was given none.
+    fn normalization(&self) -> Normalization {
+        Normalization::Unknown
+    }
+
+    /// The final scores from counts of pods, if that is all they depend on. PreScore need not have run.
+    fn counted(&self, cycle: &Cycle<'_>) -> Option<Arc<dyn CountedScore>> {
+        let _ = cycle;
+        None
+    }
+
+    /// What [`Score::score`] gives many nodes. False if that cannot be done for this pod, or not with these columns.
+    fn score_rows(&self, cycle: &Cycle<'_>, columns: ColumnView<'_>, scores: &mut [i32]) -> bool {
+        let _ = (cycle, columns, scores);
+        false
+    }
+}
+
+/// How scores become final.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Normalization {
+    /// Nobody knows. All feasible nodes are scored each time: always right, only slower.
+    #[default]
+    Unknown,
+    /// They are final as they are.
+    None,
+    /// A final score depends on the node's own score and on which scores occur, not on how often or where.
+    ByValues,
 }
 
 /// A node and its score.

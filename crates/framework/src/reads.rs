@@ -16,7 +16,7 @@ pub struct Reads {
     pub node: FieldSet<NodeField>,
     /// Which pods run on nodes that share a topology domain with the node.
     pub topology: bool,
-    /// Facts of all nodes together, such as how many there are.
+    /// How many nodes there are, and which images are on how many of them.
     pub all_nodes: bool,
     /// Which nodes are feasible; a score that looks at the others depends on this.
     pub feasible_set: bool,
@@ -288,6 +288,17 @@ impl<F: Field> FieldSet<F> {
     pub fn with(self, fields: &[F]) -> Self {
         let bits = fields.iter().fold(self.bits, |bits, field| bits | 1 << field.index());
         FieldSet { bits, ..self }
+    }
+
+    /// The fields of both sets.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        FieldSet { bits: self.bits | other.bits, ..self }
+    }
+
+    /// Whether all fields of this set are in the other one.
+    pub fn is_within(self, other: Self) -> bool {
+        self.bits & !other.bits == 0
     }
 
     /// Whether the field is in the set.

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Args, Bind, Context, Cycle, Diagnosis, Extensions, FieldProblems, Filter, Memories, NoArgs, Permit,
-    PermitDecision, PermitResult, Plugin, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue,
-    PreFilter, PreFilterResult, PreScore, QueueSort, QueuedPod, Registry, Rehearsal, Reserve, Score, Status,
+    Args, Bind, Context, Cycle, Extensions, FieldProblems, Filter, Memories, NoArgs, Permit, PermitDecision,
+    PermitResult, Plugin, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter,
+    PreFilterResult, PreScore, QueueSort, QueuedPod, Registry, Rehearsal, Rejections, Reserve, Score, Status,
     Step,
 };
 use supercargo_model::{NodeRef, Pod, Row};
@@ -43,7 +43,7 @@ macro_rules! dummies {
                 fn filter(&self, _: &Cycle<'_>, _: NodeRef<'_>) -> Status { Status::success() }
             }
             impl PostFilter for $name {
-                fn post_filter(&self, _: &Cycle<'_>, _: &Diagnosis, _: &dyn Rehearsal) -> PostFilterResult {
+                fn post_filter(&self, _: &Cycle<'_>, _: &dyn Rejections, _: &dyn Rehearsal) -> PostFilterResult {
                     PostFilterResult::default()
                 }
             }

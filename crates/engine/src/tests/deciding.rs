@@ -10,7 +10,7 @@ const NOW: Timestamp = Timestamp::from_nanoseconds(0);
 fn engine(profile: Profile, rules: Rules) -> Engine {
     Engine::new(
         vec![profile],
-        EngineOptions { rules, seed: Seed(1), fixes: Fixes::default(), indexing: Indexing::Off },
+        EngineOptions { rules, seed: Seed(1), fixes: Fixes::default(), indexing: Indexing::Checked },
     )
 }
 

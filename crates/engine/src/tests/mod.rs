@@ -2,6 +2,7 @@
 
 mod deciding;
 mod filtering;
+mod indexing;
 mod post_filtering;
 mod pre_filtering;
 mod scoring;
@@ -12,8 +13,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use supercargo_framework::{
-    Args, Code, Cycle, Diagnosis, Extensions, Filter, Nomination, Plugin, Point, PostFilter,
-    PostFilterResult, PreFilter, PreFilterResult, PreScore, Profile, Registry, Rehearsal, Score, Status,
+    Args, Code, Cycle, Extensions, Filter, Nomination, Plugin, Point, PostFilter, PostFilterResult,
+    PreFilter, PreFilterResult, PreScore, Profile, Registry, Rehearsal, Rejections, Score, Status,
 };
 use supercargo_model::{NodeRef, Pod, Row};
 use supercargo_testkit::{NodeBuilder, PodBuilder, TestCluster, cluster, node, pod};
@@ -90,7 +91,7 @@ impl<const LETTER: char> Filter for Scripted<LETTER> {
 }
 
 impl<const LETTER: char> PostFilter for Scripted<LETTER> {
-    fn post_filter(&self, _: &Cycle<'_>, _: &Diagnosis, _: &dyn Rehearsal) -> PostFilterResult {
+    fn post_filter(&self, _: &Cycle<'_>, _: &dyn Rejections, _: &dyn Rehearsal) -> PostFilterResult {
         PostFilterResult {
             status: self.0.post_filter.as_deref().map(status).unwrap_or_default(),
             nomination: match self.0.nominate.as_deref() {

@@ -94,7 +94,12 @@ impl Plugin for Emptier {
 }
 
 impl PostFilter for Emptier {
-    fn post_filter(&self, cycle: &Cycle<'_>, _: &Diagnosis, rehearsal: &dyn Rehearsal) -> PostFilterResult {
+    fn post_filter(
+        &self,
+        cycle: &Cycle<'_>,
+        _: &dyn Rejections,
+        rehearsal: &dyn Rehearsal,
+    ) -> PostFilterResult {
         let row = cycle.cluster().rows()[0];
         let pods = cycle.cluster().node(row).pods();
         let mut stage = rehearsal.node(row);

@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Actions, Args, ClusterEvent, Context, Cycle, Diagnosis, Enqueue, Extensions, FieldProblems, Filter,
-    GoDuration, Memories, NodeScore, Plugin, PodField, PostFilter, PostFilterResult, PreBind, PreEnqueue,
-    PreFilter, PreFilterResult, Reads, Rehearsal, Reserve, Score, Status, Step,
+    Actions, Args, ClusterEvent, Context, Cycle, Enqueue, Extensions, FieldProblems, Filter, GoDuration,
+    Memories, NodeScore, Normalization, Plugin, PodField, PostFilter, PostFilterResult, PreBind, PreEnqueue,
+    PreFilter, PreFilterResult, Reads, Rehearsal, Rejections, Reserve, Score, Status, Step,
 };
 use supercargo_model::kinds::DeviceClass;
 use supercargo_model::{Kind, NodeRef, Objects, Pod};
@@ -82,6 +82,10 @@ impl Plugin for DynamicResources {
     fn reads(&self) -> Reads {
         Reads::nothing().pod(&[PodField::ResourceClaims, PodField::Requests]).kind::<DeviceClass>()
     }
+
+    fn concerns(&self, pod: &Pod) -> bool {
+        !pod.spec.resource_claims.is_empty() || pod.spec.requests.resources.scalars().next().is_some()
+    }
 }
 
 impl PreEnqueue for DynamicResources {
@@ -119,8 +123,13 @@ impl Filter for DynamicResources {
 }
 
 impl PostFilter for DynamicResources {
-    fn post_filter(&self, cycle: &Cycle<'_>, diagnosis: &Diagnosis, _: &dyn Rehearsal) -> PostFilterResult {
-        let pre_filter_stopped = diagnosis.pre_filter_message.is_some();
+    fn post_filter(
+        &self,
+        cycle: &Cycle<'_>,
+        rejections: &dyn Rejections,
+        _: &dyn Rehearsal,
+    ) -> PostFilterResult {
+        let pre_filter_stopped = rejections.pre_filter_message().is_some();
         let status = match cycle.get::<NoClaims>() {
             Some(_) => Status::unschedulable("no new claims to deallocate"),
             None if pre_filter_stopped && cycle.context.fixes.post_filter_after_pre_filter_stop => {
@@ -143,6 +152,10 @@ impl Score for DynamicResources {
     fn normalize(&self, _: &Cycle<'_>, scores: &mut [NodeScore]) -> Status {
         normalize::by_maximum(scores);
         Status::success()
+    }
+
+    fn normalization(&self) -> Normalization {
+        Normalization::ByValues
     }
 }
 

@@ -1,5 +1,6 @@
 use supercargo_framework::{
-    Cycle, Extensions, MAX_NODE_SCORE, NoArgs, NodeField, Plugin, PodField, Reads, Score, Status,
+    ColumnView, Cycle, Extensions, MAX_NODE_SCORE, NoArgs, NodeField, Normalization, Plugin, PodField, Reads,
+    Score, Status,
 };
 use supercargo_model::cluster::ImageState;
 use supercargo_model::pod::VolumeSource;
@@ -54,6 +55,20 @@ impl Score for ImageLocality {
         let present = image_names(spec).filter_map(|name| node.image(name));
         let sum = present.map(|image| scaled_size(image, node_count)).fold(0, i64::wrapping_add);
         Ok(score(sum, spec.init_containers.len() + spec.containers.len()))
+    }
+
+    fn normalization(&self) -> Normalization {
+        Normalization::None
+    }
+
+    fn score_rows(&self, cycle: &Cycle<'_>, _: ColumnView<'_>, scores: &mut [i32]) -> bool {
+        let (spec, cluster) = (&cycle.pod.spec, cycle.cluster());
+        if image_names(spec).any(|name| cluster.knows_image(name)) {
+            return false;
+        }
+        // What no node has is worth the same everywhere.
+        scores.fill(score(0, spec.init_containers.len() + spec.containers.len()) as i32);
+        true
     }
 }
 

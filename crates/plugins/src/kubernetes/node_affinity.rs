@@ -2,8 +2,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use supercargo_framework::{
     Actions, Args, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, FieldProblems, Filter, Hint,
-    NodeField, NodeScore, Plugin, PodField, PreFilter, PreFilterResult, PreScore, ProblemKind, Reads, Score,
-    Status,
+    NodeField, NodeScore, Normalization, Plugin, PodField, PreFilter, PreFilterResult, PreScore, ProblemKind,
+    Reads, Score, Status,
 };
 use supercargo_model::labels::SelectorError;
 use supercargo_model::node_selector::{NodeSelector, NodeSelectorWords, PreferredTerm, PreferredTermWords};
@@ -234,6 +234,10 @@ impl Score for NodeAffinity {
     fn normalize(&self, _: &Cycle<'_>, scores: &mut [NodeScore]) -> Status {
         normalize::by_maximum(scores);
         Status::success()
+    }
+
+    fn normalization(&self) -> Normalization {
+        Normalization::ByValues
     }
 }
 

@@ -2,7 +2,7 @@ use supercargo_framework::{
     Actions, ClusterEvent, Cycle, Enqueue, Extensions, Filter, NoArgs, NodeField, Plugin, PodField, Reads,
     Status,
 };
-use supercargo_model::NodeRef;
+use supercargo_model::{NodeRef, Pod};
 
 const REASON: &str = "node(s) didn't match the requested node name";
 
@@ -40,6 +40,10 @@ impl Plugin for NodeName {
 
     fn reads(&self) -> Reads {
         Reads::nothing().pod(&[PodField::NodeName]).node(&[NodeField::Name])
+    }
+
+    fn concerns(&self, pod: &Pod) -> bool {
+        pod.node_name.is_some()
     }
 }
 

@@ -50,6 +50,10 @@ impl Plugin for NodePorts {
     fn reads(&self) -> Reads {
         Reads::nothing().pod(&[PodField::HostPorts]).node(&[NodeField::Pods])
     }
+
+    fn concerns(&self, pod: &Pod) -> bool {
+        pod.spec.host_ports().next().is_some()
+    }
 }
 
 impl PreFilter for NodePorts {

@@ -1,6 +1,6 @@
 use supercargo_framework::{
     Actions, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, Filter, Hint, NoArgs, NodeField,
-    NodeScore, Plugin, PodField, PreScore, Reads, Score, Status,
+    NodeScore, Normalization, Plugin, PodField, PreScore, Reads, Score, Status,
 };
 use supercargo_model::taints::{Effect, Toleration, find_forbidding};
 use supercargo_model::{NodeRef, Pod, Row};
@@ -86,6 +86,10 @@ impl Score for TaintToleration {
     fn normalize(&self, _: &Cycle<'_>, scores: &mut [NodeScore]) -> Status {
         normalize::by_maximum_reversed(scores);
         Status::success()
+    }
+
+    fn normalization(&self) -> Normalization {
+        Normalization::ByValues
     }
 }
 

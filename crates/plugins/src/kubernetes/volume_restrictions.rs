@@ -67,6 +67,10 @@ impl Plugin for VolumeRestrictions {
             .topology()
             .kind::<PersistentVolumeClaim>()
     }
+
+    fn concerns(&self, pod: &Pod) -> bool {
+        !pod.spec.volumes.is_empty()
+    }
 }
 
 impl PreFilter for VolumeRestrictions {

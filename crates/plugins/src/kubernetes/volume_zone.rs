@@ -72,6 +72,10 @@ impl Plugin for VolumeZone {
             .kind::<PersistentVolumeClaim>()
             .kind::<StorageClass>()
     }
+
+    fn concerns(&self, pod: &Pod) -> bool {
+        !pod.spec.volumes.is_empty()
+    }
 }
 
 impl PreFilter for VolumeZone {

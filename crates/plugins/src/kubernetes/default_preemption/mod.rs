@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Actions, Args, ClusterEvent, Code, Context, Cycle, Diagnosis, Enqueue, Extensions, FieldProblems, Hint,
-    NodeField, Nomination, Plugin, PodField, PostFilter, PostFilterResult, PreEnqueue, Reads, Rehearsal,
-    Status,
+    Actions, Args, ClusterEvent, Code, Context, Cycle, Enqueue, Extensions, FieldProblems, Hint, NodeField,
+    Nomination, Plugin, PodField, PostFilter, PostFilterResult, PreEnqueue, Reads, Rehearsal, Rejections,
+    Status, unfit_message,
 };
 use supercargo_model::kinds::PodDisruptionBudget;
 use supercargo_model::pod::PreemptionPolicy;
@@ -118,10 +118,10 @@ impl PostFilter for DefaultPreemption {
     fn post_filter(
         &self,
         cycle: &Cycle<'_>,
-        diagnosis: &Diagnosis,
+        rejections: &dyn Rejections,
         rehearsal: &dyn Rehearsal,
     ) -> PostFilterResult {
-        let mut result = self.preempt(cycle, diagnosis, rehearsal);
+        let mut result = self.preempt(cycle, rejections, rehearsal);
         if !result.status.reasons().is_empty() {
             let message = format!("preemption: {}", result.status.message());
             result.status = Status::new(result.status.code(), [message.into()]);
@@ -134,18 +134,22 @@ impl DefaultPreemption {
     fn preempt(
         &self,
         cycle: &Cycle<'_>,
-        diagnosis: &Diagnosis,
+        rejections: &dyn Rejections,
         rehearsal: &dyn Rehearsal,
     ) -> PostFilterResult {
         let without_result = |status| PostFilterResult { status, ..PostFilterResult::default() };
-        if let Err(reason) = may_preempt(cycle, diagnosis) {
+        if let Err(reason) = may_preempt(cycle, rejections) {
             return without_result(Status::unschedulable(reason));
         }
         let cluster = cycle.cluster();
         if cluster.node_count() == 0 {
             return without_result(Status::error("no nodes available"));
         }
-        let potential: Vec<Row> = diagnosis.rows_with_code(cluster, Code::Unschedulable).collect();
+        if cluster.lowest_priority().is_none_or(|lowest| lowest >= cycle.pod.priority()) {
+            let count = rejections.count(cluster, Code::Unschedulable);
+            return fruitless(cluster.node_count(), [(&candidates::no_victims(), count)].into_iter(), count);
+        }
+        let potential = rejections.rows(cluster, Code::Unschedulable);
         let (candidates, statuses) = self.find_candidates(cycle, &potential, rehearsal);
         let Some(best) = candidates::pick(cycle, candidates) else {
             let errors: Vec<String> = (statuses.iter())
@@ -155,21 +159,14 @@ impl DefaultPreemption {
             if !errors.is_empty() {
                 return without_result(Status::error(join_errors(&errors)));
             }
-            let verdict = Diagnosis {
-                nodes: statuses.into_iter().collect(),
-                others: Status::unresolvable("Preemption is not helpful for scheduling"),
-                ..Diagnosis::default()
-            };
-            return PostFilterResult {
-                status: Status::unschedulable(verdict.message(cluster.node_count(), "")),
-                nomination: Nomination::Clear,
-                victims: Vec::new(),
-            };
+            let looked_at = statuses.len();
+            let counts = statuses.iter().map(|(_, status)| (status, 1));
+            return fruitless(cluster.node_count(), counts, looked_at);
         };
         PostFilterResult {
             status: Status::success(),
             nomination: Nomination::Node(cluster.node(best.row).name().clone()),
-            victims: best.victims,
+            victims: best.victims.clone(),
         }
     }
 
@@ -179,7 +176,7 @@ impl DefaultPreemption {
         cycle: &Cycle<'_>,
         potential: &[Row],
         rehearsal: &dyn Rehearsal,
-    ) -> (Vec<Candidate>, Vec<(Row, Status)>) {
+    ) -> (Vec<Arc<Candidate>>, Vec<(Row, Status)>) {
         let (mut candidates, mut statuses) = (Vec::new(), Vec::new());
         if potential.is_empty() {
             return (candidates, statuses);
@@ -221,7 +218,23 @@ impl Enqueue for DefaultPreemption {
     }
 }
 
-fn may_preempt(cycle: &Cycle<'_>, diagnosis: &Diagnosis) -> Result<(), &'static str> {
+/// No node can be made to fit: why not those that were tried, and that the others were not worth trying.
+fn fruitless<'a>(
+    node_count: usize,
+    tried: impl Iterator<Item = (&'a Status, usize)>,
+    tried_count: usize,
+) -> PostFilterResult {
+    let mut counts: Vec<(&Status, usize)> = tried.collect();
+    let others = Status::unresolvable("Preemption is not helpful for scheduling");
+    counts.push((&others, node_count.saturating_sub(tried_count)));
+    PostFilterResult {
+        status: Status::unschedulable(unfit_message(node_count, None, counts.into_iter(), "")),
+        nomination: Nomination::Clear,
+        victims: Vec::new(),
+    }
+}
+
+fn may_preempt(cycle: &Cycle<'_>, rejections: &dyn Rejections) -> Result<(), &'static str> {
     let pod = cycle.pod;
     if pod.spec.preemption_policy == PreemptionPolicy::Never {
         return Err("not eligible due to preemptionPolicy=Never.");
@@ -235,7 +248,7 @@ fn may_preempt(cycle: &Cycle<'_>, diagnosis: &Diagnosis) -> Result<(), &'static 
             && other.is_terminating()
             && other.status.as_ref().is_some_and(|status| status.preempted_by_scheduler)
     };
-    let unresolvable = diagnosis.status(row).code() == Code::UnschedulableAndUnresolvable;
+    let unresolvable = rejections.status(row).code() == Code::UnschedulableAndUnresolvable;
     if !unresolvable && cycle.cluster().node(row).pods().iter().any(victim_is_leaving) {
         return Err("not eligible due to a terminating pod on the nominated node.");
     }

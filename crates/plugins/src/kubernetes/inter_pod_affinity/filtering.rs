@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use supercargo_framework::{Cycle, Filter, PreFilter, PreFilterResult, Status};
+use supercargo_framework::{CountedFilter, Cycle, Filter, PreFilter, PreFilterResult, Status};
 use supercargo_model::cluster::LabelPair;
 use supercargo_model::{Labels, NodeRef, Pod};
 
 use super::InterPodAffinity;
+use super::counting::RequiredCounts;
 use super::terms::{IncomingTerm, match_all, namespace_labels};
 
-const REASON_EXISTING_ANTI_AFFINITY: &str = "node(s) didn't satisfy existing pods anti-affinity rules";
-const REASON_AFFINITY: &str = "node(s) didn't match pod affinity rules";
-const REASON_ANTI_AFFINITY: &str = "node(s) didn't match pod anti-affinity rules";
+pub(super) const REASON_EXISTING_ANTI_AFFINITY: &str =
+    "node(s) didn't satisfy existing pods anti-affinity rules";
+pub(super) const REASON_AFFINITY: &str = "node(s) didn't match pod affinity rules";
+pub(super) const REASON_ANTI_AFFINITY: &str = "node(s) didn't match pod anti-affinity rules";
 
 /// How many pods count for and against each topology domain.
 #[derive(Clone)]
@@ -94,6 +96,10 @@ impl Filter for InterPodAffinity {
             return Status::unschedulable(REASON_EXISTING_ANTI_AFFINITY);
         }
         Status::success()
+    }
+
+    fn counted(&self, cycle: &Cycle<'_>) -> Option<Arc<dyn CountedFilter>> {
+        Some(Arc::new(RequiredCounts::of(cycle)?))
     }
 }
 

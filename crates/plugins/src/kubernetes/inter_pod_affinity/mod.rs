@@ -1,5 +1,6 @@
 //! InterPodAffinity: pods near other pods, or far from them.
 
+mod counting;
 mod filtering;
 mod scoring;
 mod terms;

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use supercargo_framework::{Cycle, MAX_NODE_SCORE, NodeScore, PreScore, Score, Status};
+use supercargo_framework::{CountedScore, Cycle, MAX_NODE_SCORE, NodeScore, PreScore, Score, Status};
 use supercargo_model::cluster::LabelPair;
 use supercargo_model::pod::{PodAffinityTerm, WeightedPodAffinityTerm};
 use supercargo_model::{Labels, NodeRef, Pod, Row};
 
 use super::InterPodAffinity;
+use super::counting::PreferredCounts;
 use super::terms::{IncomingTerm, namespace_labels};
 
 /// What each topology domain is worth.
@@ -118,18 +119,27 @@ impl Score for InterPodAffinity {
         if cycle.get::<DomainScores>().is_none() {
             return missing_state();
         }
-        let raw = || scores.iter().map(|score| score.score);
-        let (Some(minimum), Some(maximum)) = (raw().min(), raw().max()) else { return Status::success() };
-        let range = maximum - minimum;
+        let (minimum, maximum) = range(scores.iter().map(|score| score.score));
         for score in scores {
-            score.score = if range > 0 {
-                (MAX_NODE_SCORE as f64 * ((score.score - minimum) as f64 / range as f64)) as i64
-            } else {
-                0
-            };
+            score.score = normalized(score.score, minimum, maximum);
         }
         Status::success()
     }
+
+    fn counted(&self, cycle: &Cycle<'_>) -> Option<Arc<dyn CountedScore>> {
+        Some(Arc::new(PreferredCounts::of(self, cycle)?))
+    }
+}
+
+/// The lowest and the highest score.
+pub(super) fn range(scores: impl Iterator<Item = i64>) -> (i64, i64) {
+    scores.fold((i64::MAX, i64::MIN), |(minimum, maximum), score| (minimum.min(score), maximum.max(score)))
+}
+
+/// 0 for the lowest score, 100 for the highest.
+pub(super) fn normalized(score: i64, minimum: i64, maximum: i64) -> i64 {
+    let range = maximum - minimum;
+    if range > 0 { (MAX_NODE_SCORE as f64 * ((score - minimum) as f64 / range as f64)) as i64 } else { 0 }
 }
 
 fn missing_state() -> Status {

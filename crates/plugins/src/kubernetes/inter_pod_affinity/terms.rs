@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use supercargo_framework::Context;
+use supercargo_framework::{Context, MatcherTerm};
 use supercargo_model::kinds::Namespace;
 use supercargo_model::pod::{PodAffinityTerm, TermNamespaces};
 use supercargo_model::{LabelSelector, Labels, Pod};
@@ -38,6 +38,12 @@ impl IncomingTerm {
             namespaces,
             all_namespaces: selector.is_everything() || matches_absence,
         }
+    }
+
+    /// The term as the engine counts by it.
+    pub(super) fn matcher_term(&self) -> MatcherTerm {
+        let namespaces = (!self.all_namespaces).then(|| self.namespaces.clone());
+        MatcherTerm { namespaces, selector: self.selector.clone() }
     }
 
     pub(super) fn resolve_all(terms: &[PodAffinityTerm], pod: &Pod, context: &Context<'_>) -> Vec<Self> {

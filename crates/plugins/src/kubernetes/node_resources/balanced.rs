@@ -1,11 +1,12 @@
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Args, Cycle, Extensions, FieldProblems, MAX_NODE_SCORE, NodeField, Plugin, PodField, PreScore, Reads,
-    Score, Status,
+    Args, ColumnView, Cycle, Extensions, FieldProblems, MAX_NODE_SCORE, NodeField, Normalization, Plugin,
+    PodField, PreScore, Reads, Score, Status,
 };
 use supercargo_model::wire::null_default;
 use supercargo_model::{NodeRef, Pod, Row};
 
+use super::rows::{self, AskedColumn};
 use super::strategy::{ResourceSpec, complete_resources};
 use super::{Level, Sums, level};
 
@@ -110,6 +111,21 @@ impl Score for NodeResourcesBalancedAllocation {
             .filter_map(|(spec, request)| level(node, &spec.name, *request, Sums::Requested))
             .collect();
         Ok(score(&levels))
+    }
+
+    fn normalization(&self) -> Normalization {
+        Normalization::None
+    }
+
+    fn score_rows(&self, cycle: &Cycle<'_>, columns: ColumnView<'_>, scores: &mut [i32]) -> bool {
+        let Some(Requests(requests)) = cycle.get() else { return false };
+        let mut asked = (self.resources.iter().zip(requests))
+            .map(|(spec, request)| AskedColumn::of(columns, &spec.name, *request, Sums::Requested));
+        let (Some(Some(one)), Some(Some(other)), None) = (asked.next(), asked.next(), asked.next()) else {
+            return false;
+        };
+        rows::score_by_balance(one, other, scores);
+        true
     }
 }
 

@@ -2,15 +2,17 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Actions, Args, Change, ClusterEvent, Code, Context, Cycle, Enqueue, Extensions, FieldProblems, Filter,
-    Fixes, Hint, NodeField, Plugin, PodField, PreFilter, PreFilterResult, PreScore, Reads, Score, Status,
+    Actions, Args, Change, ClusterEvent, Code, ColumnView, Context, Cycle, Enqueue, Extensions,
+    FieldProblems, Filter, Fixes, Hint, NodeField, Normalization, Plugin, PodField, PreFilter,
+    PreFilterResult, PreScore, Reads, Score, Status,
 };
 use supercargo_model::kinds::DeviceClass;
 use supercargo_model::names::{label_key_problems, resource};
 use supercargo_model::wire::null_default;
 use supercargo_model::{Kind, NodeRef, Object, Objects, Pod, Resources, Row};
 
-use super::strategy::ScoringStrategy;
+use super::rows::{self, AskedColumn, MAX_COLUMNS, Share};
+use super::strategy::{ScoringStrategy, ScoringStrategyType};
 use super::{Sums, level};
 use crate::kubernetes::dynamic_resources::{IMPLICIT_PREFIX, is_device_backed};
 use crate::kubernetes::takes_room;
@@ -134,6 +136,15 @@ impl Filter for NodeResourcesFit {
             .check_resources(request, node, |name| self.ignores(name) || is_delegated(name, node, objects));
         shortage.into_status()
     }
+
+    fn filter_rows(&self, cycle: &Cycle<'_>, columns: ColumnView<'_>, passed: &mut [bool]) -> bool {
+        let Some(PodRequest(request)) = cycle.get() else { return false };
+        if !columns.are_exact() || request.scalars().next().is_some() {
+            return false;
+        }
+        rows::clear_without_room(columns, request, passed);
+        true
+    }
 }
 
 impl PreScore for NodeResourcesFit {
@@ -157,6 +168,31 @@ impl Score for NodeResourcesFit {
         Ok(self
             .strategy
             .score(levels.map(|(spec, request)| level(node, &spec.name, *request, Sums::NonZero))))
+    }
+
+    fn normalization(&self) -> Normalization {
+        Normalization::None
+    }
+
+    fn score_rows(&self, cycle: &Cycle<'_>, columns: ColumnView<'_>, scores: &mut [i32]) -> bool {
+        let Some(ScoredRequests(requests)) = cycle.get() else { return false };
+        let share = match self.strategy.kind {
+            ScoringStrategyType::LeastAllocated => Share::Free,
+            ScoringStrategyType::MostAllocated => Share::Taken,
+            _ => return false,
+        };
+        let mut asked = [None; MAX_COLUMNS];
+        if requests.len() > MAX_COLUMNS {
+            return false;
+        }
+        for ((place, spec), request) in asked.iter_mut().zip(&self.strategy.resources).zip(requests) {
+            match AskedColumn::of(columns, &spec.name, *request, Sums::NonZero) {
+                Some(column) => *place = Some((spec.weight, column)),
+                None => return false,
+            }
+        }
+        rows::score_by_share(&asked, share, scores);
+        true
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod balanced;
 mod fit;
+mod rows;
 mod strategy;
 
 pub use balanced::{NodeResourcesBalancedAllocation, NodeResourcesBalancedAllocationArgs};

@@ -71,6 +71,10 @@ impl Plugin for NodeVolumeLimits {
             .kind::<CSINode>()
             .kind::<VolumeAttachment>()
     }
+
+    fn concerns(&self, pod: &Pod) -> bool {
+        !pod.spec.volumes.is_empty()
+    }
 }
 
 impl PreFilter for NodeVolumeLimits {

@@ -1,6 +1,8 @@
 //! Which constraints hold for a pod, and which pods and nodes they count.
 
-use supercargo_framework::{Context, Cycle, Status};
+use std::collections::BTreeSet;
+
+use supercargo_framework::{Context, Cycle, MatcherTerm, PodMatcher, Status};
 use supercargo_model::kinds::{ReplicaSet, ReplicationController, Service, StatefulSet};
 use supercargo_model::labels::{LabelSelectorWords, Requirement};
 use supercargo_model::pod::{InclusionPolicy, SpreadConstraint, WhenUnsatisfiable};
@@ -87,6 +89,24 @@ impl Constraint {
             !pod.is_terminating() && *pod.namespace == *namespace && self.counts(pod)
         };
         node.pods().iter().filter(counted).count() as i64
+    }
+
+    /// The pods that are counted, as the engine counts them.
+    pub(super) fn matcher(&self, namespace: &str) -> PodMatcher {
+        let counts_nothing = self.selector.is_everything() && !self.counts_with_empty_selector;
+        let term = MatcherTerm {
+            namespaces: Some(BTreeSet::from([namespace.into()])),
+            selector: self.selector.clone(),
+        };
+        PodMatcher { terms: if counts_nothing { Vec::new() } else { vec![term] }, counts_terminating: false }
+    }
+
+    /// Whether there are nodes that may not take part though they have the topology keys.
+    pub(super) fn chooses_nodes(&self, pod: &Pod) -> bool {
+        let spec = &pod.spec;
+        let is_selective = spec.node_selector.is_some() || spec.node_affinity.required.is_some();
+        self.node_taints_policy == InclusionPolicy::Honor
+            || (self.node_affinity_policy == InclusionPolicy::Honor && is_selective)
     }
 
     /// Whether the node takes part.

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use supercargo_framework::{Cycle, Filter, PreFilter, PreFilterResult, Status};
+use supercargo_framework::{CountedFilter, Cycle, Filter, PreFilter, PreFilterResult, Status};
 use supercargo_model::cluster::ValueId;
 use supercargo_model::pod::WhenUnsatisfiable;
 use supercargo_model::{NodeRef, Pod};
 
 use super::PodTopologySpread;
 use super::constraints::{Constraint, has_all_keys, namespace};
+use super::counting::HardCounts;
 
-const REASON: &str = "node(s) didn't match pod topology spread constraints";
-const REASON_MISSING_LABEL: &str =
+pub(super) const REASON: &str = "node(s) didn't match pod topology spread constraints";
+pub(super) const REASON_MISSING_LABEL: &str =
     "node(s) didn't match pod topology spread constraints (missing required label)";
 
 /// How many pods each constraint counts in each domain.
@@ -75,6 +76,10 @@ impl Filter for PodTopologySpread {
             }
         }
         Status::success()
+    }
+
+    fn counted(&self, cycle: &Cycle<'_>) -> Option<Arc<dyn CountedFilter>> {
+        Some(Arc::new(HardCounts::of(self, cycle)?))
     }
 }
 

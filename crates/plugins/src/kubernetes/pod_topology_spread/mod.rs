@@ -2,6 +2,7 @@
 
 mod args;
 mod constraints;
+mod counting;
 mod filtering;
 mod logarithm;
 mod scoring;

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use supercargo_framework::{Cycle, MAX_NODE_SCORE, NodeScore, PreScore, Score, Status};
+use supercargo_framework::{CountedScore, Cycle, MAX_NODE_SCORE, NodeScore, PreScore, Score, Status};
 use supercargo_model::cluster::ValueId;
 use supercargo_model::pod::WhenUnsatisfiable;
-use supercargo_model::{LabelLookup, NodeRef, Row};
+use supercargo_model::{LabelLookup, NodeRef, Pod, Row};
 
 use super::PodTopologySpread;
 use super::constraints::{Constraint, has_all_keys, namespace};
+use super::counting::SoftCounts;
 use super::logarithm::ln;
 
 /// Under this key every node is its own domain, counted when the node is scored.
-const HOSTNAME: &str = "kubernetes.io/hostname";
+pub(super) const HOSTNAME: &str = "kubernetes.io/hostname";
 
 #[derive(Clone)]
 struct Soft(Arc<SoftState>);
@@ -28,7 +29,6 @@ struct SoftConstraint {
     constraint: Constraint,
     /// Pods in each domain that has a feasible node; the nodes without the key, where they count, are one domain.
     counts: FxHashMap<Option<ValueId>, i64>,
-    /// Larger topologies weigh more, so that their smaller counts are not drowned.
     weight: f64,
 }
 
@@ -48,10 +48,17 @@ impl PreScore for PodTopologySpread {
                 ));
             }
         };
-        // The system defaults spread over nodes even where there are no zones.
-        let require_all_keys = !cycle.pod.spec.spread_constraints.is_empty() || !self.system_defaulted;
+        let require_all_keys = self.requires_all_keys(cycle.pod);
         cycle.put(Soft(Arc::new(SoftState::new(cycle, &constraints, feasible, require_all_keys))));
         Status::success()
+    }
+}
+
+impl PodTopologySpread {
+    /// Whether nodes that lack a topology key are left out: the system defaults spread over nodes even where there are
+    /// no zones.
+    pub(super) fn requires_all_keys(&self, pod: &Pod) -> bool {
+        !pod.spec.spread_constraints.is_empty() || !self.system_defaulted
     }
 }
 
@@ -71,8 +78,7 @@ impl Score for PodTopologySpread {
             } else {
                 counts.get(&domain_value(node, constraint)).copied().unwrap_or(0)
             };
-            // Two roundings, as upstream: a fused multiply-add would differ in the last bit.
-            score += count as f64 * weight + f64::from(constraint.max_skew.wrapping_sub(1));
+            score += weighted(count, *weight, constraint.max_skew);
         }
         Ok(score.round() as i64)
     }
@@ -81,19 +87,16 @@ impl Score for PodTopologySpread {
         let Some(Soft(state)) = cycle.get() else { return missing_state() };
         let counted =
             scores.iter().filter(|score| !state.ignored.contains(&score.row)).map(|score| score.score);
-        let (minimum, maximum) =
-            counted.fold((i64::MAX, 0), |(minimum, maximum), score| (minimum.min(score), maximum.max(score)));
+        let (minimum, maximum) = range(counted);
         for score in scores {
-            // Upstream marks ignored nodes by a score of -1, so a node that comes to -1 by itself is taken for one.
-            score.score = if state.ignored.contains(&score.row) || score.score == -1 {
-                0
-            } else if maximum == 0 {
-                MAX_NODE_SCORE
-            } else {
-                MAX_NODE_SCORE * (maximum + minimum - score.score) / maximum
-            };
+            let ignored = state.ignored.contains(&score.row);
+            score.score = if ignored { 0 } else { normalized(score.score, minimum, maximum) };
         }
         Status::success()
+    }
+
+    fn counted(&self, cycle: &Cycle<'_>) -> Option<Arc<dyn CountedScore>> {
+        Some(Arc::new(SoftCounts::of(self, cycle)?))
     }
 }
 
@@ -116,7 +119,7 @@ impl SoftState {
                 }
             }
             let size = if is_hostname { scored.len() } else { counts.len() };
-            let weight = ln((size + 2) as f64);
+            let weight = weight(size);
             soft.push(SoftConstraint { constraint: constraint.clone(), counts, weight });
         }
         for node in cluster.nodes().filter(|node| takes_part(*node, constraints)) {
@@ -136,6 +139,33 @@ impl SoftState {
 fn domain_value(node: NodeRef<'_>, constraint: &Constraint) -> Option<ValueId> {
     let domain = node.domain_named(&constraint.topology_key)?;
     (node.label(&constraint.topology_key) != Some("")).then_some(domain.value)
+}
+
+/// Larger topologies weigh more, so that their smaller counts are not drowned.
+pub(super) fn weight(domains: usize) -> f64 {
+    ln((domains + 2) as f64)
+}
+
+/// What a count adds to a node's score. Two roundings, as upstream: a fused multiply-add would differ in the last bit.
+pub(super) fn weighted(count: i64, weight: f64, max_skew: i32) -> f64 {
+    count as f64 * weight + f64::from(max_skew.wrapping_sub(1))
+}
+
+/// The lowest and the highest score, the latter not below 0.
+pub(super) fn range(scores: impl Iterator<Item = i64>) -> (i64, i64) {
+    scores.fold((i64::MAX, 0), |(minimum, maximum), score| (minimum.min(score), maximum.max(score)))
+}
+
+/// 100 for the lowest score, less for higher ones.
+pub(super) fn normalized(score: i64, minimum: i64, maximum: i64) -> i64 {
+    // Upstream marks ignored nodes by a score of -1, so a node that comes to -1 by itself is taken for one.
+    if score == -1 {
+        0
+    } else if maximum == 0 {
+        MAX_NODE_SCORE
+    } else {
+        MAX_NODE_SCORE * (maximum + minimum - score) / maximum
+    }
 }
 
 fn missing_state() -> Status {

@@ -18,7 +18,7 @@ use supercargo_framework::{
 use supercargo_model::kinds::{
     CSIDriver, CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass,
 };
-use supercargo_model::{NodeRef, Row};
+use supercargo_model::{NodeRef, Pod, Row};
 
 pub use args::VolumeBindingArgs;
 pub use binding::{PlannedBinding, PlannedBindings};
@@ -87,6 +87,10 @@ impl Plugin for VolumeBinding {
             .kind::<CSIDriver>()
             .kind::<CSIStorageCapacity>()
             .memory()
+    }
+
+    fn concerns(&self, pod: &Pod) -> bool {
+        !pod.spec.volumes.is_empty()
     }
 }
 

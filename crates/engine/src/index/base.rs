@@ -1,0 +1,598 @@
+//! What plugins say about each row that depends on nothing but the row. Hot.
+//!
+//! Many classes of pods share a base: those that differ only in what is counted across rows, such as the pods of a
+//! thousand deployments with the same requests.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use supercargo_framework::{
+    Cell, Columns, Context, Cycle, CycleState, Filter, MAX_NODE_SCORE, Score, Status,
+};
+use supercargo_model::{KindId, NodeRef, Pod, Row};
+
+use super::class::Indexed;
+use super::counting::Counting;
+use super::kernels::{self, Others, RowBuffers};
+use super::rejections::Rejections;
+use super::table::{ChangedRow, Table};
+use super::tree::{ABSENT, Plane};
+
+/// More parts than this are not worth keeping apart.
+const MAX_PARTS: usize = 4096;
+/// The parts of bases with up to this many keys are found quickly.
+const MAX_CACHED_KEYS: usize = 3;
+/// How many of them, as a power of two.
+const PART_CACHE_BITS: u32 = 8;
+/// When more than one row in so many has changed, all are looked at again.
+const REBUILD_SHARE: usize = 8;
+
+/// The plugins whose answers are kept a row.
+#[derive(Clone, Default)]
+pub(super) struct LocalPlugins {
+    pub(super) filters: Vec<LocalFilter>,
+    /// Scores that are final as they are.
+    pub(super) scores: Vec<LocalScore>,
+    /// Scores that are normalised when it is known which of them occur.
+    pub(super) relative: Vec<LocalScore>,
+    /// Whether one of them reads how many nodes there are.
+    pub(super) reads_census: bool,
+    /// Whether a relative score depends on the pods of the row.
+    pub(super) relative_reads_pods: bool,
+}
+
+#[derive(Clone)]
+pub(super) struct LocalFilter {
+    pub(super) name: &'static str,
+    pub(super) plugin: Arc<dyn Filter>,
+    /// Whether rows of one shape get one answer.
+    pub(super) by_shape: bool,
+}
+
+#[derive(Clone)]
+pub(super) struct LocalScore {
+    pub(super) plugin: Arc<dyn Score>,
+    pub(super) weight: i64,
+    pub(super) by_shape: bool,
+}
+
+/// A topology key that tells the rows of a base apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct PartKey {
+    pub(super) column: usize,
+    /// Whether only having the key matters, because every value is on one node only.
+    pub(super) presence_only: bool,
+}
+
+/// The rows that are alike in everything but their values: same domains, same relative scores.
+#[derive(Debug)]
+pub(super) struct Part {
+    /// The domain under each key, or [`Cell::NO_DOMAIN`].
+    pub(super) domains: Box<[u32]>,
+    /// What each relative score gives, before it is normalised.
+    pub(super) raw: Box<[i64]>,
+}
+
+/// The domains and the raw scores of a part.
+type PartId = (Box<[u32]>, Box<[i64]>);
+
+/// All rows as one kind of pod sees them.
+pub(super) struct Base {
+    plugins: LocalPlugins,
+    pod: Arc<Pod>,
+    state: CycleState,
+    /// The kinds of objects that the plugins read, and the versions that everything here was worked out with.
+    pub(super) kinds: Vec<(KindId, u64)>,
+    pub(super) keys: Vec<PartKey>,
+    /// The sum of the final scores; [`ABSENT`] where a filter rejects the row, or there is no node.
+    pub(super) values: Vec<i16>,
+    pub(super) part_of: Vec<u16>,
+    pub(super) parts: Vec<Part>,
+    pub(super) planes: Vec<Plane>,
+    parts_by_key: FxHashMap<PartId, u16>,
+    /// Parts by domains and shape, those that were looked for last.
+    part_cache: Vec<Option<([u32; MAX_CACHED_KEYS + 1], u16)>>,
+    cursor: Option<u64>,
+    census: u64,
+    shape_answers: ShapeAnswers,
+    rejections: Option<Rejections>,
+    /// A plugin failed, or answered what cannot be kept: nobody may use this base.
+    broken: bool,
+    pub(super) last_used: u64,
+    /// Tells it from all bases that ever were.
+    pub(super) identity: u64,
+    /// Changes when parts get other numbers.
+    pub(super) generation: u64,
+    /// Taken out while they are used.
+    buffers: Option<Box<Buffers>>,
+}
+
+/// What plugins that look only at a row's shape said about each shape.
+#[derive(Default)]
+struct ShapeAnswers {
+    filters: Vec<Vec<Option<bool>>>,
+    scores: Vec<Vec<Option<i64>>>,
+    relative: Vec<Vec<Option<i64>>>,
+}
+
+#[derive(Default)]
+struct Buffers {
+    columns: Columns,
+    rows: RowBuffers,
+    others: Others,
+}
+
+/// The rows that plugins are asked about.
+#[derive(Clone, Copy)]
+enum Which<'a> {
+    /// So many, which are all.
+    All(usize),
+    These(&'a [ChangedRow]),
+}
+
+impl Which<'_> {
+    fn len(self) -> usize {
+        match self {
+            Which::All(rows) => rows,
+            Which::These(rows) => rows.len(),
+        }
+    }
+
+    fn row(self, place: usize) -> u32 {
+        match self {
+            Which::All(_) => place as u32,
+            Which::These(rows) => rows[place].row(),
+        }
+    }
+}
+
+/// A sum of scores as it is kept. What is kept of scores that do not fit is not used.
+fn value_of(sum: i32) -> i16 {
+    sum.clamp(0, i32::from(i16::MAX)) as i16
+}
+
+impl Base {
+    /// A base about which nothing has been worked out yet.
+    pub(super) fn new() -> Self {
+        Base {
+            plugins: LocalPlugins::default(),
+            pod: Arc::default(),
+            state: CycleState::default(),
+            kinds: Vec::new(),
+            keys: Vec::new(),
+            values: Vec::new(),
+            part_of: Vec::new(),
+            parts: Vec::new(),
+            planes: Vec::new(),
+            parts_by_key: FxHashMap::default(),
+            part_cache: Vec::new(),
+            cursor: None,
+            census: 0,
+            shape_answers: ShapeAnswers::default(),
+            rejections: None,
+            broken: false,
+            last_used: 0,
+            identity: 0,
+            generation: 0,
+            buffers: None,
+        }
+    }
+
+    /// Makes it the base of a class, whatever it was before.
+    pub(super) fn assign(&mut self, class: &Indexed) {
+        self.plugins = class.plugins.clone();
+        self.shape_answers = ShapeAnswers {
+            filters: vec![Vec::new(); self.plugins.filters.len()],
+            scores: vec![Vec::new(); self.plugins.scores.len()],
+            relative: vec![Vec::new(); self.plugins.relative.len()],
+        };
+        self.pod = class.pod.clone();
+        self.state = class.state.clone();
+        self.kinds = class.kinds.clone();
+        self.keys = class.base_key.keys().to_vec();
+        self.cursor = None;
+    }
+
+    /// The scores that are normalised over all feasible rows, with their weights.
+    pub(super) fn relative(&self) -> &[LocalScore] {
+        &self.plugins.relative
+    }
+
+    /// About how many bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.values.len() * 11 + self.planes.iter().map(Plane::bytes).sum::<usize>()
+    }
+
+    /// Brings all rows up to date; false if this base cannot be used. If all are looked at again, that is known by the
+    /// number `generation`.
+    pub(super) fn catch_up(
+        &mut self,
+        context: &Context<'_>,
+        table: &mut Table,
+        counting: &Counting,
+        generation: u64,
+    ) -> bool {
+        let end = table.log.end();
+        let census_holds = !self.plugins.reads_census || self.census == table.census;
+        let changed = self.cursor.filter(|_| census_holds).and_then(|cursor| table.log.since(cursor));
+        match changed {
+            Some([]) => return !self.broken,
+            Some(rows) if rows.len() <= table.rows() / REBUILD_SHARE + 1 && !self.broken => {
+                self.refresh(context, rows, table, counting);
+            }
+            _ => self.rebuild(context, table, counting, generation),
+        }
+        (self.cursor, self.census) = (Some(end), table.census);
+        if self.parts.len() > MAX_PARTS {
+            self.broken = true;
+        }
+        !self.broken
+    }
+
+    fn grow(&mut self, rows: usize) {
+        self.values.resize(rows, ABSENT);
+        self.part_of.resize(rows, 0);
+        if let Some(rejections) = &mut self.rejections {
+            rejections.grow(rows);
+        }
+    }
+
+    /// Looks at some rows again.
+    fn refresh(&mut self, context: &Context<'_>, rows: &[ChangedRow], table: &Table, counting: &Counting) {
+        self.grow(table.rows());
+        let pod = self.pod.clone();
+        let cycle = Cycle::resume(&pod, context.clone(), std::mem::take(&mut self.state));
+        let mut buffers = self.buffers.take().unwrap_or_default();
+        let Buffers { columns, rows: found, others } = &mut *buffers;
+        columns.resize(rows.len());
+        for (place, changed) in rows.iter().enumerate() {
+            columns.set(place, context.cluster.node(Row(changed.row())));
+        }
+        self.evaluate(&cycle, Which::These(rows), columns, table, found, others);
+        for (place, changed) in rows.iter().enumerate() {
+            let sum = found.passed[place].then_some(found.sums[place]);
+            self.replace(&cycle, *changed, sum, table, counting);
+        }
+        self.buffers = Some(buffers);
+        self.state = cycle.into_state();
+    }
+
+    /// Takes note of what was found out about a row: the sum of its scores, if it is feasible.
+    fn replace(
+        &mut self,
+        cycle: &Cycle<'_>,
+        changed: ChangedRow,
+        sum: Option<i32>,
+        table: &Table,
+        counting: &Counting,
+    ) {
+        let row = changed.row();
+        let index = row as usize;
+        let node = cycle.cluster().node(Row(row));
+        let (old, old_part) = (self.values[index], self.part_of[index]);
+        let keeps_part = changed.is_pods_only() && old != ABSENT && !self.plugins.relative_reads_pods;
+        let (value, part) = match sum {
+            None => (ABSENT, old_part),
+            Some(sum) if keeps_part => (value_of(sum), old_part),
+            Some(sum) => (value_of(sum), self.part(cycle, node, table.shapes[index] as usize, counting)),
+        };
+        if part == old_part {
+            if let Some(plane) = self.planes.get_mut(usize::from(part)) {
+                plane.set(row, old, value, table.rows());
+            }
+        } else {
+            if old != ABSENT {
+                self.planes[usize::from(old_part)].set(row, old, ABSENT, table.rows());
+            }
+            self.planes[usize::from(part)].set(row, ABSENT, value, table.rows());
+        }
+        (self.values[index], self.part_of[index]) = (value, part);
+        if let Some(mut rejections) = self.rejections.take() {
+            let status = (table.occupied[index] && sum.is_none()).then(|| self.rejection(cycle, node));
+            rejections.set(index, status.flatten());
+            self.rejections = Some(rejections);
+        }
+    }
+
+    fn filter_passes(&mut self, index: usize, cycle: &Cycle<'_>, node: NodeRef<'_>, shape: usize) -> bool {
+        let filter = &self.plugins.filters[index];
+        if !filter.by_shape {
+            let status = filter.plugin.filter(cycle, node);
+            return self.accepts(&status);
+        }
+        if let Some(Some(answer)) = self.shape_answers.filters[index].get(shape) {
+            return *answer;
+        }
+        let status = filter.plugin.filter(cycle, node);
+        let answer = self.accepts(&status);
+        remember(&mut self.shape_answers.filters[index], shape, answer);
+        answer
+    }
+
+    fn accepts(&mut self, status: &Status) -> bool {
+        self.broken |= !status.is_success() && !status.is_rejected();
+        status.is_success()
+    }
+
+    /// The part that a row belongs to.
+    fn part(&mut self, cycle: &Cycle<'_>, node: NodeRef<'_>, shape: usize, counting: &Counting) -> u16 {
+        let Row(row) = node.row();
+        let domain = |key: &PartKey| {
+            let domain = counting.keys.get(key.column).value(row);
+            if key.presence_only && domain != Cell::NO_DOMAIN { 0 } else { domain }
+        };
+        if self.keys.len() > MAX_CACHED_KEYS || !self.plugins.relative.iter().all(|score| score.by_shape) {
+            return self.find_part(cycle, node, shape, domain);
+        }
+        // Rows of the same shape in the same domains are in the same part.
+        let mut key = [shape as u32; MAX_CACHED_KEYS + 1];
+        for (place, part_key) in self.keys.iter().enumerate() {
+            key[place] = domain(part_key);
+        }
+        let slot = (FxBuildHasher.hash_one(key) >> (u64::BITS - PART_CACHE_BITS)) as usize;
+        if let Some(Some((cached, part))) = self.part_cache.get(slot)
+            && *cached == key
+        {
+            return *part;
+        }
+        let part = self.find_part(cycle, node, shape, domain);
+        self.part_cache.resize(1 << PART_CACHE_BITS, None);
+        self.part_cache[slot] = Some((key, part));
+        part
+    }
+
+    fn find_part(
+        &mut self,
+        cycle: &Cycle<'_>,
+        node: NodeRef<'_>,
+        shape: usize,
+        domain: impl Fn(&PartKey) -> u32,
+    ) -> u16 {
+        let mut raw = Vec::with_capacity(self.plugins.relative.len());
+        for (score, answers) in self.plugins.relative.iter().zip(&mut self.shape_answers.relative) {
+            let cache = score.by_shape.then_some(answers);
+            let score = score_of(&*score.plugin, cycle, node, shape, cache);
+            self.broken |= score.is_none();
+            raw.push(score.unwrap_or(0));
+        }
+        let key: PartId = (self.keys.iter().map(domain).collect(), raw.into());
+        if let Some(part) = self.parts_by_key.get(&key) {
+            return *part;
+        }
+        let Ok(part) = u16::try_from(self.parts.len()) else {
+            self.broken = true;
+            return 0;
+        };
+        self.parts.push(Part { domains: key.0.clone(), raw: key.1.clone() });
+        self.planes.push(Plane::new());
+        self.parts_by_key.insert(key, part);
+        part
+    }
+
+    /// Looks at all rows.
+    fn rebuild(&mut self, context: &Context<'_>, table: &mut Table, counting: &Counting, generation: u64) {
+        let rows = table.rows();
+        self.broken = false;
+        self.generation = generation;
+        self.rejections = None;
+        self.parts.clear();
+        self.parts_by_key.clear();
+        self.part_cache.clear();
+        self.planes.clear();
+        for answers in &mut self.shape_answers.filters {
+            answers.clear();
+        }
+        for answers in self.shape_answers.scores.iter_mut().chain(&mut self.shape_answers.relative) {
+            answers.clear();
+        }
+        self.part_of.clear();
+        self.part_of.resize(rows, 0);
+        let pod = self.pod.clone();
+        let cycle = Cycle::resume(&pod, context.clone(), std::mem::take(&mut self.state));
+        let mut buffers = self.buffers.take().unwrap_or_default();
+        let Buffers { rows: found, others, .. } = &mut *buffers;
+        table.refresh_columns(context.cluster);
+        self.evaluate(&cycle, Which::All(rows), table.columns(), table, found, others);
+        let sums = found.passed.iter().zip(&found.sums);
+        self.values.clear();
+        self.values.extend(sums.map(|(passed, sum)| if *passed { value_of(*sum) } else { ABSENT }));
+        self.assign_parts(&cycle, table, counting);
+        self.planes = match self.parts.len() {
+            1 => vec![Plane::of_values(&self.values)],
+            parts => Plane::of_parts(&self.values, &self.part_of, parts),
+        };
+        self.buffers = Some(buffers);
+        self.state = cycle.into_state();
+    }
+
+    /// Asks the plugins about rows.
+    fn evaluate(
+        &mut self,
+        cycle: &Cycle<'_>,
+        which: Which<'_>,
+        columns: &Columns,
+        table: &Table,
+        rows: &mut RowBuffers,
+        others: &mut Others,
+    ) {
+        rows.passed.clear();
+        match which {
+            Which::All(_) => rows.passed.extend_from_slice(&table.occupied),
+            Which::These(these) => {
+                rows.passed.extend(these.iter().map(|changed| table.occupied[changed.row() as usize]));
+            }
+        }
+        for numbers in [&mut rows.sums, &mut rows.scores] {
+            numbers.clear();
+            numbers.resize(which.len(), 0);
+        }
+        self.broken |= !kernels::run(&self.plugins, cycle, columns, rows, others);
+        self.try_earlier_filters(cycle, which, table, rows, others);
+        for index in &others.filters {
+            self.filter(*index, cycle, which, table, &mut rows.passed);
+        }
+        for index in &others.scores {
+            self.score(*index, cycle, which, table, &rows.passed, &mut rows.sums);
+        }
+    }
+
+    /// Asks about the rows that were rejected for many at once whether a filter that comes before those fails there: the
+    /// first word on a row would be that failure.
+    fn try_earlier_filters(
+        &mut self,
+        cycle: &Cycle<'_>,
+        which: Which<'_>,
+        table: &Table,
+        rows: &mut RowBuffers,
+        others: &Others,
+    ) {
+        let asked_at_once =
+            (0..self.plugins.filters.len()).rev().find(|place| !others.filters.contains(place));
+        let Some(last) = asked_at_once.filter(|last| others.filters.iter().any(|place| place < last)) else {
+            return;
+        };
+        let RowBuffers { passed, rejected, .. } = rows;
+        let is_occupied = |place: usize| table.occupied[which.row(place) as usize];
+        rejected.clear();
+        rejected.extend(passed.iter().enumerate().map(|(place, passed)| !passed && is_occupied(place)));
+        if rejected.contains(&true) {
+            for place in others.filters.iter().filter(|place| **place < last) {
+                self.filter(*place, cycle, which, table, rejected);
+            }
+        }
+    }
+
+    /// Asks a filter about each row.
+    fn filter(
+        &mut self,
+        index: usize,
+        cycle: &Cycle<'_>,
+        which: Which<'_>,
+        table: &Table,
+        passed: &mut [bool],
+    ) {
+        let node = |place: usize| cycle.cluster().node(Row(which.row(place)));
+        if self.plugins.filters[index].by_shape && table.shape_count() == 1 {
+            // One row answers for all.
+            if let Some(place) = passed.iter().position(|passed| *passed)
+                && !self.filter_passes(index, cycle, node(place), 0)
+            {
+                passed.fill(false);
+            }
+            return;
+        }
+        for (place, passed) in passed.iter_mut().enumerate().filter(|(_, passed)| **passed) {
+            let shape = table.shapes[which.row(place) as usize] as usize;
+            *passed = self.filter_passes(index, cycle, node(place), shape);
+        }
+    }
+
+    /// Asks for the score of each row that passed.
+    fn score(
+        &mut self,
+        index: usize,
+        cycle: &Cycle<'_>,
+        which: Which<'_>,
+        table: &Table,
+        passed: &[bool],
+        sums: &mut [i32],
+    ) {
+        let LocalScore { plugin, by_shape, weight } = &self.plugins.scores[index];
+        let mut cache = by_shape.then_some(&mut self.shape_answers.scores[index]);
+        for place in (0..passed.len()).filter(|place| passed[*place]) {
+            let row = which.row(place);
+            let (node, shape) = (cycle.cluster().node(Row(row)), table.shapes[row as usize] as usize);
+            match score_of(&**plugin, cycle, node, shape, cache.as_deref_mut()) {
+                Some(score) if (0..=MAX_NODE_SCORE).contains(&score) => {
+                    sums[place] += (score * weight) as i32;
+                }
+                _ => self.broken = true,
+            }
+        }
+    }
+
+    /// Finds the parts of all rows.
+    fn assign_parts(&mut self, cycle: &Cycle<'_>, table: &Table, counting: &Counting) {
+        let is_by_shape = self.keys.is_empty() && self.plugins.relative.iter().all(|score| score.by_shape);
+        let mut of_shape: Vec<Option<u16>> = vec![None; table.shape_count()];
+        for row in 0..self.values.len() {
+            if self.values[row] == ABSENT {
+                continue;
+            }
+            let shape = table.shapes[row] as usize;
+            let known = if is_by_shape { of_shape[shape] } else { None };
+            self.part_of[row] = known.unwrap_or_else(|| {
+                let part = self.part(cycle, cycle.cluster().node(Row(row as u32)), shape, counting);
+                of_shape[shape] = Some(part);
+                part
+            });
+            if is_by_shape && table.shape_count() == 1 {
+                // All rows are in the first part, as they are by default.
+                return;
+            }
+        }
+    }
+
+    // === Why not ===
+
+    /// Finds out why rows are rejected; none if there are too many reasons.
+    pub(super) fn rejections(&mut self, context: &Context<'_>, table: &Table) -> Option<&Rejections> {
+        if self.rejections.is_none() {
+            let pod = self.pod.clone();
+            let cycle = Cycle::resume(&pod, context.clone(), std::mem::take(&mut self.state));
+            let mut rejections = Rejections::of_rows(table.rows());
+            for row in 0..table.rows() {
+                if table.occupied[row] && self.values[row] == ABSENT {
+                    let status = self.rejection(&cycle, cycle.cluster().node(Row(row as u32)));
+                    rejections.set(row, status);
+                }
+            }
+            self.state = cycle.into_state();
+            self.rejections = Some(rejections);
+        }
+        self.known_rejections()
+    }
+
+    /// Why rows are rejected, if somebody has asked before.
+    pub(super) fn known_rejections(&self) -> Option<&Rejections> {
+        self.rejections.as_ref().filter(|rejections| rejections.are_known())
+    }
+
+    fn rejection(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Option<Status> {
+        self.plugins.filters.iter().find_map(|filter| {
+            let status = filter.plugin.filter(cycle, node);
+            (!status.is_success()).then(|| status.from_plugin(filter.name))
+        })
+    }
+}
+
+/// No profile has more plugins than this whose scores are normalised over the feasible rows.
+pub(super) const MAX_RELATIVE: usize = 8;
+
+fn score_of(
+    plugin: &dyn Score,
+    cycle: &Cycle<'_>,
+    node: NodeRef<'_>,
+    shape: usize,
+    cache: Option<&mut Vec<Option<i64>>>,
+) -> Option<i64> {
+    match cache {
+        None => plugin.score(cycle, node).ok(),
+        Some(cache) => match cache.get(shape) {
+            Some(Some(score)) => Some(*score),
+            _ => {
+                let score = plugin.score(cycle, node).ok()?;
+                remember(cache, shape, score);
+                Some(score)
+            }
+        },
+    }
+}
+
+fn remember<T: Clone>(answers: &mut Vec<Option<T>>, shape: usize, answer: T) {
+    if answers.len() <= shape {
+        answers.resize(shape + 1, None);
+    }
+    answers[shape] = Some(answer);
+}

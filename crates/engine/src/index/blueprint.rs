@@ -1,0 +1,321 @@
+//! Working out how the pods of a class are decided.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use supercargo_framework::{
+    CountedFilter, CountedScore, Counts, Cycle, CycleState, FieldSet, MAX_NODE_SCORE, Normalization,
+    PodField, PreFilterResult, Profile, Scope, TermRole,
+};
+use supercargo_model::pod::VolumeSource;
+use supercargo_model::{KindId, Pod, Snapshot};
+
+use super::base::{LocalFilter, LocalPlugins, LocalScore, MAX_RELATIVE, PartKey};
+use super::class::{BaseKey, ClassCounter, ClassFilter, ClassScore, ClassTerm, Indexed, namespace_labels};
+use super::counting::{Counting, SourceId, TallyId};
+use super::recipe::{PluginSet, Recipe, RecipePlugin};
+
+/// Scores above this do not fit beside each other into the values of rows.
+const MAX_VALUE: i64 = 32_000;
+
+/// How pods of a class are decided, before anything is counted for it.
+pub(super) struct Blueprint {
+    plugins: LocalPlugins,
+    state: CycleState,
+    filters: Vec<(&'static str, Arc<dyn CountedFilter>)>,
+    scores: Vec<(i64, Arc<dyn CountedScore>)>,
+    fields: FieldSet<PodField>,
+    kinds: Vec<KindId>,
+    asked: PluginSet,
+    scored: PluginSet,
+    has_plans: bool,
+    recipe: Arc<Recipe>,
+}
+
+impl Blueprint {
+    fn empty(recipe: &Arc<Recipe>, concerned: PluginSet) -> Self {
+        Blueprint {
+            recipe: recipe.clone(),
+            plugins: LocalPlugins::default(),
+            state: CycleState::default(),
+            filters: Vec::new(),
+            scores: Vec::new(),
+            fields: FieldSet::EMPTY,
+            kinds: Vec::new(),
+            asked: PluginSet::EMPTY,
+            scored: PluginSet::EMPTY,
+            has_plans: recipe.pre_binds.iter().any(|plugin| concerned.contains(*plugin)),
+        }
+    }
+
+    /// None if the plugins' answers for such pods cannot be kept.
+    pub(super) fn draw(
+        recipe: &Arc<Recipe>,
+        concerned: PluginSet,
+        profile: &Profile,
+        mut cycle: Cycle<'_>,
+    ) -> Option<Self> {
+        let pod = cycle.pod;
+        // The claim of an ephemeral volume has the pod's name: such pods are all different.
+        if pod.spec.volumes.iter().any(|volume| matches!(volume.source, VolumeSource::Ephemeral)) {
+            return None;
+        }
+        let mut blueprint = Blueprint::empty(recipe, concerned);
+        blueprint.draw_filters(concerned, profile, &mut cycle)?;
+        blueprint.draw_scores(concerned, profile, &mut cycle)?;
+        blueprint.state = cycle.into_state();
+        Some(blueprint)
+    }
+
+    fn draw_filters(&mut self, concerned: PluginSet, profile: &Profile, cycle: &mut Cycle<'_>) -> Option<()> {
+        let recipe = self.recipe.clone();
+        let mut skipped = PluginSet::EMPTY;
+        let mut counted: Vec<Option<Arc<dyn CountedFilter>>> = vec![None; profile.filter.len()];
+        for (named, plugin) in profile.pre_filter.iter().zip(recipe.pre_filters()) {
+            // Where a filter counts, nobody needs what its PreFilter would leave.
+            if let Some(filter) = plugin.filter {
+                counted[filter] = profile.filter[filter].plugin.counted(cycle);
+                if counted[filter].is_some() {
+                    continue;
+                }
+            }
+            if concerned.contains(plugin.number) && !plugin.is_stable {
+                return None;
+            }
+            match named.plugin.pre_filter(cycle) {
+                PreFilterResult::AllNodes => {}
+                PreFilterResult::Skip => skipped.insert(plugin.number),
+                PreFilterResult::OnlyNodes(_) | PreFilterResult::Reject(_) => return None,
+            }
+        }
+        for ((named, plugin), counted) in profile.filter.iter().zip(recipe.filters()).zip(counted) {
+            if let Some(counted) = counted {
+                self.filters.push((named.name, counted));
+            } else if concerned.contains(plugin.number) && !skipped.contains(plugin.number) {
+                // A row is rejected by the first filter that rejects it. Those that count come last. What PostFilter finds
+                // out about a row is kept until the row changes, so filters may not depend on the census.
+                if !plugin.is_local || plugin.reads_census || !self.filters.is_empty() {
+                    return None;
+                }
+                self.plugins.filters.push(LocalFilter {
+                    name: named.name,
+                    plugin: named.plugin.clone(),
+                    by_shape: plugin.is_by_shape,
+                });
+                self.asked.insert(plugin.number);
+                self.note(plugin);
+            }
+        }
+        Some(())
+    }
+
+    fn draw_scores(&mut self, concerned: PluginSet, profile: &Profile, cycle: &mut Cycle<'_>) -> Option<()> {
+        let recipe = self.recipe.clone();
+        let mut skipped = PluginSet::EMPTY;
+        let mut counted: Vec<Option<Arc<dyn CountedScore>>> = vec![None; profile.score.len()];
+        for (named, plugin) in profile.pre_score.iter().zip(recipe.pre_scores()) {
+            if let Some(score) = plugin.score {
+                counted[score] = profile.score[score].0.plugin.counted(cycle);
+                if counted[score].is_some() {
+                    continue;
+                }
+            }
+            if concerned.contains(plugin.number) && !plugin.is_stable {
+                return None;
+            }
+            let status = named.plugin.pre_score(cycle, &[]);
+            if status.is_skip() {
+                skipped.insert(plugin.number);
+            } else if !status.is_success() {
+                return None;
+            }
+        }
+        let mut highest = 0;
+        for (((named, weight), plugin), counted) in profile.score.iter().zip(recipe.scores()).zip(counted) {
+            if let Some(counted) = counted {
+                self.scores.push((*weight, counted));
+                continue;
+            }
+            if !concerned.contains(plugin.number) || skipped.contains(plugin.number) {
+                continue;
+            }
+            if !plugin.is_local || *weight < 0 {
+                return None;
+            }
+            self.scored.insert(plugin.number);
+            let score =
+                LocalScore { plugin: named.plugin.clone(), weight: *weight, by_shape: plugin.is_by_shape };
+            match named.plugin.normalization() {
+                Normalization::Unknown => return None,
+                Normalization::None => {
+                    highest += weight.checked_mul(MAX_NODE_SCORE)?;
+                    self.plugins.scores.push(score);
+                }
+                Normalization::ByValues => {
+                    self.plugins.relative_reads_pods |= plugin.reads_pods;
+                    self.plugins.relative.push(score);
+                }
+            }
+            self.note(plugin);
+        }
+        (highest <= MAX_VALUE && self.plugins.relative.len() <= MAX_RELATIVE).then_some(())
+    }
+
+    fn note(&mut self, plugin: &RecipePlugin) {
+        self.fields = self.fields.or(plugin.fields);
+        self.kinds.extend(&plugin.kinds);
+        self.plugins.reads_census |= plugin.reads_census;
+    }
+
+    pub(super) fn roles(&self) -> Vec<TermRole> {
+        let filters = self.filters.iter().flat_map(|(_, filter)| filter.roles());
+        filters.chain(self.scores.iter().flat_map(|(_, score)| score.roles())).copied().collect()
+    }
+
+    /// Counts what has to be counted.
+    pub(super) fn build(
+        self,
+        profile: usize,
+        pod: &Arc<Pod>,
+        cluster: &Snapshot,
+        counting: &mut Counting,
+        key_epochs: &mut Vec<(usize, u64)>,
+    ) -> Indexed {
+        let mut builder = Builder { cluster, counting, keys: BTreeSet::new(), key_epochs };
+        let roles = self.roles();
+        let terms = builder.terms(pod, &roles);
+        let rejects_by_term = terms.iter().any(|term| term.role == TermRole::RequiredAnti);
+        let scores_by_term = terms.iter().any(|term| term.role != TermRole::RequiredAnti);
+        let mut counters = Vec::new();
+        let mut filters = Vec::new();
+        for (name, filter) in self.filters {
+            let by_term = rejects_by_term && filter.roles().contains(&TermRole::RequiredAnti);
+            if filter.counters().is_empty() && !by_term {
+                continue;
+            }
+            let first_cell = counters.len();
+            let counts: Arc<dyn Counts> = filter.clone();
+            counters.extend(builder.counters(&counts));
+            filters.push(ClassFilter { name, filter, first_cell });
+        }
+        let mut scores = Vec::new();
+        for (weight, score) in self.scores {
+            if score.counters().is_empty() && (!scores_by_term || score.roles().is_empty()) {
+                continue;
+            }
+            let first_cell = counters.len();
+            let counts: Arc<dyn Counts> = score.clone();
+            counters.extend(builder.counters(&counts));
+            scores.push(ClassScore { score, weight, first_cell });
+        }
+        let keys: Vec<PartKey> = builder.keys.into_iter().collect();
+        let mut terms = terms;
+        for counter in counters.iter_mut().chain(terms.iter_mut().map(|term| &mut term.counter)) {
+            let key = PartKey { column: counter.column, presence_only: counter.is_by_row };
+            counter.part_key = keys.binary_search(&key).expect("every counter's key was noted");
+        }
+        let all = counters.iter().chain(terms.iter().map(|term| &term.counter));
+        let by_row = all.filter(|counter| counter.is_by_row).copied().collect();
+        let base_key = Arc::new(BaseKey::of(profile, pod, self.fields, [self.asked, self.scored], keys));
+        let kinds = self.kinds.into_iter().map(|kind| (kind, cluster.objects().version(kind))).collect();
+        Indexed {
+            pod: pod.clone(),
+            base_key,
+            kinds,
+            base: None,
+            plugins: self.plugins,
+            state: self.state,
+            filters,
+            scores,
+            counters,
+            terms,
+            by_row,
+            planes: None,
+            asked: self.asked,
+            recipe: self.recipe,
+            has_plans: self.has_plans,
+        }
+    }
+}
+
+struct Builder<'a> {
+    cluster: &'a Snapshot,
+    counting: &'a mut Counting,
+    keys: BTreeSet<PartKey>,
+    key_epochs: &'a mut Vec<(usize, u64)>,
+}
+
+impl Builder<'_> {
+    /// The terms of running pods that mean the pod.
+    fn terms(&mut self, pod: &Pod, roles: &[TermRole]) -> Vec<ClassTerm> {
+        let labels = namespace_labels(self.cluster, pod);
+        let meant: Vec<(SourceId, TermRole, i32, Box<str>)> = (self.counting.carried_terms())
+            .filter(|(_, term)| roles.contains(&term.role) && term.means(pod, &labels))
+            .map(|(id, term)| (id, term.role, term.weight, term.term.topology_key.clone()))
+            .collect();
+        let mut terms = Vec::with_capacity(meant.len());
+        for (source, role, weight, key) in meant {
+            let column = self.column(&key);
+            self.counting.share_term(source);
+            let is_by_row = self.is_by_row(column);
+            let tally = (!is_by_row).then(|| self.counting.tally(source, column, None, false, self.cluster));
+            let counter = self.counter(source, tally, column, is_by_row);
+            terms.push(ClassTerm { role, weight: i64::from(weight), counter });
+        }
+        terms
+    }
+
+    fn counters(&mut self, counts: &Arc<dyn Counts>) -> Vec<ClassCounter> {
+        let mut counters = Vec::with_capacity(counts.counters().len());
+        for (number, wanted) in counts.counters().iter().enumerate() {
+            let column = self.column(&wanted.topology_key);
+            let source = self.counting.matching(&wanted.pods);
+            let chosen = match &wanted.scope {
+                Scope::Node => {
+                    counters.push(self.counter(source, None, column, true));
+                    continue;
+                }
+                Scope::Chosen => true,
+                Scope::NodesWithKeys(keys) => {
+                    // If all nodes have all keys there is nothing to choose.
+                    let others: Vec<usize> = (keys.iter().filter(|key| **key != wanted.topology_key))
+                        .map(|key| self.column(key))
+                        .collect();
+                    !others.iter().all(|column| self.counting.keys.get(*column).is_on_all_nodes())
+                }
+            };
+            let is_by_row = self.is_by_row(column) && !wanted.wants_domains;
+            let has_own_total = self.counting.keys.get(column).is_on_all_nodes();
+            let needs_tally = !is_by_row || chosen || wanted.wants_minimum || !has_own_total;
+            let chosen_by = chosen.then(|| (counts.clone(), number));
+            let tally = needs_tally
+                .then(|| self.counting.tally(source, column, chosen_by, wanted.wants_minimum, self.cluster));
+            counters.push(self.counter(source, tally, column, is_by_row));
+        }
+        counters
+    }
+
+    fn counter(
+        &mut self,
+        source: SourceId,
+        tally: Option<TallyId>,
+        column: usize,
+        is_by_row: bool,
+    ) -> ClassCounter {
+        self.keys.insert(PartKey { column, presence_only: is_by_row });
+        ClassCounter { source, tally, column, part_key: 0, is_by_row }
+    }
+
+    fn column(&mut self, key: &str) -> usize {
+        let column = self.counting.keys.column(key, self.cluster);
+        let epoch = (column, self.counting.keys.get(column).epoch());
+        if !self.key_epochs.contains(&epoch) {
+            self.key_epochs.push(epoch);
+        }
+        column
+    }
+
+    fn is_by_row(&self, column: usize) -> bool {
+        self.counting.keys.get(column).is_one_node_each()
+    }
+}

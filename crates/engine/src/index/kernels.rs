@@ -1,0 +1,121 @@
+//! Plugins that answer for many rows at once, on all cores where there are very many. Hot.
+
+use std::num::NonZeroUsize;
+
+use supercargo_framework::{ColumnView, Columns, Cycle, MAX_NODE_SCORE};
+
+use super::base::{LocalPlugins, LocalScore};
+
+/// For fewer rows than this, another core is not worth waking up.
+const MIN_ROWS_PER_CORE: usize = 1 << 14;
+/// More cores than this wait for memory.
+const MAX_CORES: usize = 8;
+
+/// Asks the plugins that answer for many rows at once: clears the rows that do not pass, and adds up the scores of all.
+///
+/// The plugins that have to be asked row by row are left in `others`. False if a score is out of range.
+pub(super) fn run(
+    plugins: &LocalPlugins,
+    cycle: &Cycle<'_>,
+    columns: &Columns,
+    rows: &mut RowBuffers,
+    others: &mut Others,
+) -> bool {
+    let RowBuffers { passed, sums, scores, .. } = rows;
+    let count = passed.len();
+    let cores = if count < 2 * MIN_ROWS_PER_CORE { 1 } else { cores().min(count / MIN_ROWS_PER_CORE) };
+    if cores == 1 {
+        let part = Part { view: columns.view(0..count), passed, sums, scores };
+        return part.run(plugins, cycle, others);
+    }
+    let size = count.div_ceil(cores);
+    let parts = passed.chunks_mut(size).zip(sums.chunks_mut(size)).zip(scores.chunks_mut(size));
+    let parts = parts.enumerate().map(|(number, ((passed, sums), scores))| {
+        let view = columns.view(number * size..number * size + passed.len());
+        Part { view, passed, sums, scores }
+    });
+    std::thread::scope(|scope| {
+        let worker = |part: Part<'_>| {
+            let mut others = Others::default();
+            (part.run(plugins, cycle, &mut others), others)
+        };
+        let workers: Vec<_> = parts.map(|part| scope.spawn(move || worker(part))).collect();
+        let mut all_in_range = true;
+        for worker in workers {
+            // A plugin that panics there is a panic here, as it would be on one core.
+            let (in_range, found) = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            all_in_range &= in_range;
+            *others = found;
+        }
+        all_in_range
+    })
+}
+
+/// What is worked out about rows, in the order in which they are asked about.
+#[derive(Debug, Default)]
+pub(super) struct RowBuffers {
+    pub(super) passed: Vec<bool>,
+    pub(super) sums: Vec<i32>,
+    pub(super) scores: Vec<i32>,
+    /// The rows that were rejected for many at once.
+    pub(super) rejected: Vec<bool>,
+}
+
+/// The places of the plugins that have to be asked row by row.
+#[derive(Debug, Default)]
+pub(super) struct Others {
+    pub(super) filters: Vec<usize>,
+    pub(super) scores: Vec<usize>,
+}
+
+struct Part<'a> {
+    view: ColumnView<'a>,
+    passed: &'a mut [bool],
+    sums: &'a mut [i32],
+    scores: &'a mut [i32],
+}
+
+impl Part<'_> {
+    fn run(self, plugins: &LocalPlugins, cycle: &Cycle<'_>, others: &mut Others) -> bool {
+        let Part { view, passed, sums, scores } = self;
+        others.filters.clear();
+        others.scores.clear();
+        for (place, filter) in plugins.filters.iter().enumerate() {
+            if !filter.plugin.filter_rows(cycle, view, passed) {
+                others.filters.push(place);
+            }
+        }
+        let mut all_in_range = true;
+        for (place, LocalScore { plugin, weight, .. }) in plugins.scores.iter().enumerate() {
+            if !plugin.score_rows(cycle, view, scores) {
+                others.scores.push(place);
+                continue;
+            }
+            add_weighted(sums, scores, *weight as i32);
+            // Rows that do not pass may have any score, but hardly ever have an odd one.
+            let is_odd = |score: i32| (score < 0) | (score > MAX_NODE_SCORE as i32);
+            if scores.iter().fold(false, |any, score| any | is_odd(*score)) {
+                all_in_range &= !scores.iter().zip(&*passed).any(|(score, passed)| *passed && is_odd(*score));
+            }
+        }
+        all_in_range
+    }
+}
+
+fn add_weighted(sums: &mut [i32], scores: &[i32], weight: i32) {
+    // Most weights are 1, and many processors multiply several numbers at once only in a roundabout way.
+    if weight == 1 {
+        for (sum, score) in sums.iter_mut().zip(scores) {
+            *sum += *score;
+        }
+    } else {
+        for (sum, score) in sums.iter_mut().zip(scores) {
+            *sum += *score * weight;
+        }
+    }
+}
+
+/// How many cores there are to use. What comes out does not depend on it.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_CORES)
+}

@@ -1,0 +1,169 @@
+//! Bound pods by namespace and labels: what selectors look at. Hot: every pod that comes or goes passes here.
+
+use std::hash::{BuildHasher, Hash};
+use std::sync::Arc;
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use supercargo_framework::PodMatcher;
+use supercargo_model::Pod;
+
+use super::counting::SourceId;
+
+/// Below this number kinds without pods are not worth looking for.
+const SWEEP_MIN: usize = 1 << 12;
+
+/// Where two parts of a pod are kept, which equal parts of other pods share.
+pub(super) type Addresses = (usize, usize);
+
+/// All kinds of pods.
+#[derive(Debug, Default)]
+pub(super) struct Kinds {
+    list: Vec<Option<Kind>>,
+    free: Vec<usize>,
+    by_address: FxHashMap<Addresses, usize>,
+    /// The kinds that have a label.
+    by_label: FxHashMap<u64, Vec<usize>>,
+    sweep_at: usize,
+}
+
+/// Pods with the same labels in the same namespace.
+#[derive(Debug)]
+struct Kind {
+    /// One of them, held so that the addresses stay theirs.
+    pod: Arc<Pod>,
+    /// The sources that count them.
+    sources: Vec<SourceId>,
+    /// How many there are in each row that has any.
+    by_row: FxHashMap<u32, Pods>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Pods {
+    staying: u32,
+    terminating: u32,
+}
+
+impl Kinds {
+    /// The number of a pod's kind; if it is new, `matching` says which sources count such pods.
+    pub(super) fn of(&mut self, pod: &Arc<Pod>, matching: impl FnOnce(&Pod) -> Vec<SourceId>) -> usize {
+        let address = (pod.labels.address(), Arc::as_ptr(&pod.namespace).addr());
+        if let Some(number) = self.by_address.get(&address) {
+            return *number;
+        }
+        self.sweep();
+        let kind = Kind { pod: pod.clone(), sources: matching(pod), by_row: FxHashMap::default() };
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.list[number] = Some(kind);
+                number
+            }
+            None => {
+                self.list.push(Some(kind));
+                self.list.len() - 1
+            }
+        };
+        self.by_address.insert(address, number);
+        for label in pod.labels.iter() {
+            self.by_label.entry(hash_label(label)).or_default().push(number);
+        }
+        number
+    }
+
+    /// Counts a pod; the sources that count such pods.
+    pub(super) fn count(
+        &mut self,
+        number: usize,
+        row: u32,
+        is_terminating: bool,
+        change: i64,
+    ) -> &[SourceId] {
+        let kind = self.list[number].as_mut().expect("a kind with a number is in the list");
+        let pods = kind.by_row.entry(row).or_default();
+        let count = if is_terminating { &mut pods.terminating } else { &mut pods.staying };
+        *count = count.saturating_add_signed(change as i32);
+        if pods.staying + pods.terminating == 0 {
+            kind.by_row.remove(&row);
+        }
+        &kind.sources
+    }
+
+    /// Forgets the pods in a row.
+    pub(super) fn lift(&mut self, row: u32) {
+        for kind in self.list.iter_mut().flatten() {
+            kind.by_row.remove(&row);
+        }
+    }
+
+    /// Lets a new source count the pods that it means, and says how many there are in which row.
+    pub(super) fn adopt(&mut self, source: SourceId, matcher: &PodMatcher) -> Vec<(u32, i64)> {
+        let mut counts = Vec::new();
+        for number in self.candidates(matcher) {
+            let Some(kind) = self.list[number].as_mut().filter(|kind| matcher.matches_labels(&kind.pod))
+            else {
+                continue;
+            };
+            kind.sources.push(source);
+            for (row, pods) in &kind.by_row {
+                let terminating = if matcher.counts_terminating { pods.terminating } else { 0 };
+                counts.push((*row, i64::from(pods.staying + terminating)));
+            }
+        }
+        counts.retain(|(_, pods)| *pods > 0);
+        counts
+    }
+
+    /// Lets nobody count for a source any more.
+    pub(super) fn abandon(&mut self, source: SourceId, matcher: &PodMatcher) {
+        for number in self.candidates(matcher) {
+            if let Some(kind) = &mut self.list[number] {
+                kind.sources.retain(|id| *id != source);
+            }
+        }
+    }
+
+    /// The kinds that a matcher may mean.
+    fn candidates(&self, matcher: &PodMatcher) -> Vec<usize> {
+        match matcher.common_label() {
+            None => (0..self.list.len()).collect(),
+            Some(label) => {
+                let mut kinds = self.by_label.get(&hash_label(label)).cloned().unwrap_or_default();
+                // A kind with two labels that have the same hash is there twice.
+                kinds.sort_unstable();
+                kinds.dedup();
+                kinds
+            }
+        }
+    }
+
+    /// Drops kinds without pods, when there have come to be many kinds.
+    fn sweep(&mut self) {
+        if self.by_address.len() < self.sweep_at.max(SWEEP_MIN) {
+            return;
+        }
+        for number in 0..self.list.len() {
+            if self.list[number].as_ref().is_some_and(|kind| kind.by_row.is_empty()) {
+                self.list[number] = None;
+                self.free.push(number);
+            }
+        }
+        let list = &self.list;
+        self.by_address.retain(|_, number| list[*number].is_some());
+        self.by_label.retain(|_, kinds| {
+            kinds.retain(|number| list[*number].is_some());
+            !kinds.is_empty()
+        });
+        self.sweep_at = 2 * self.by_address.len();
+    }
+}
+
+/// A number for a label; different labels rarely have the same one.
+pub(super) fn hash_label((key, value): (&str, &str)) -> u64 {
+    let mut hasher = FxBuildHasher.build_hasher();
+    (key, value).hash(&mut hasher);
+    std::hash::Hasher::finish(&hasher)
+}
+
+/// Where a pod's spec and namespace are kept.
+pub(super) fn spec_addresses(pod: &Pod) -> Addresses {
+    (pod.spec.address(), Arc::as_ptr(&pod.namespace).addr())
+}

@@ -1,0 +1,568 @@
+//! Decisions that cost what has changed, not what there is.
+//!
+//! Pods of one class get the same answers from all plugins. What plugins say about a row that depends on the row alone
+//! is kept in a [`base::Base`], and looked at again only where the row has changed. What depends on other rows depends on
+//! counts of pods, which [`counting::Counting`] keeps; rows that are alike in those form a group, and a decision asks
+//! plugins once a group. Whatever cannot be kept is decided the plain way, by [`crate::evaluate()`]: always right, only
+//! slower.
+
+mod base;
+mod bases;
+mod blueprint;
+mod class;
+mod counting;
+mod groups;
+mod kernels;
+mod keys;
+mod kinds;
+mod planes;
+mod project;
+mod recipe;
+mod rejections;
+mod slots;
+mod table;
+mod tree;
+mod unfit;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use supercargo_framework::{Code, Context, Cycle, NodeScore, Plan, Profile, Status};
+use supercargo_model::cluster::Change;
+use supercargo_model::{Cluster, Pod, Row, Snapshot};
+
+use crate::chance::{Ties, drawn_row};
+use crate::evaluate::{Rules, plans};
+use crate::filtering::Filters;
+use base::Base;
+use bases::Bases;
+use class::{Class, ClassCounter, ClassKey, Indexed};
+use counting::Counting;
+use groups::{GroupRows, Member, Scratch, normalize};
+use planes::Planes;
+use recipe::Recipe;
+use slots::place;
+use table::Table;
+use tree::{ABSENT, Plane};
+use unfit::FindingTable;
+pub(crate) use unfit::{Findings, Unfit};
+
+/// So many classes are kept at most; the ones that were not used for longest go first.
+const MAX_CLASSES: usize = 4096;
+/// When the pods of all classes have come from so many places, those are forgotten and found again as they come.
+const MAX_ADDRESSES: usize = 4 * MAX_CLASSES;
+/// When there are so many more shapes of nodes than nodes have had at once, all are found again.
+const MAX_IDLE_SHAPES: usize = 1 << 12;
+/// When pods were counted by more topology keys than this, the index begins anew.
+const MAX_KEYS: usize = 256;
+/// A class with more rows of its own than this gets planes of its own.
+const MAX_SINGLES: usize = 100;
+
+/// What is kept from one decision to the next.
+#[derive(Default)]
+pub(crate) struct Index {
+    table: Table,
+    counting: Counting,
+    classes: Classes,
+    bases: Bases,
+    scratch: Scratch,
+    node_scores: Vec<NodeScore>,
+    changes: Vec<Change>,
+    /// Rows whose nodes changed, while changes are being read.
+    changed_nodes: Vec<u32>,
+    /// Counts decisions, to know what was used last.
+    clock: u64,
+    /// Counts how often a class was worked out.
+    compiled: u64,
+    /// What matters of each profile; none if it cannot be decided by what is kept.
+    recipes: Vec<Option<Arc<Recipe>>>,
+    findings: RefCell<FindingTable>,
+}
+
+#[derive(Default)]
+struct Classes {
+    /// Boxed, because a class is taken out of the list while it is worked with.
+    list: Vec<Option<Box<Class>>>,
+    by_key: FxHashMap<Arc<ClassKey>, usize>,
+    /// Classes by where the parts of their pods are kept. The pods are held so that the addresses stay theirs.
+    by_address: FxHashMap<[usize; 6], (usize, Arc<Pod>)>,
+}
+
+/// A question to the index.
+pub(crate) struct Question<'a> {
+    pub(crate) profile_number: usize,
+    pub(crate) profile: &'a Profile,
+    pub(crate) context: Context<'a>,
+    pub(crate) pod: &'a Arc<Pod>,
+    pub(crate) rules: Rules,
+}
+
+/// What the index says.
+pub(crate) enum Answer<'a> {
+    /// The pod goes there.
+    Place { row: Row, score: i64, feasible: usize, plans: Vec<(&'static str, Plan)> },
+    /// It fits nowhere.
+    Unfit(Unfit<'a>),
+    /// The index does not know.
+    Unknown,
+}
+
+impl Index {
+    /// An index for the pods of these profiles.
+    pub(crate) fn new(profiles: &[Profile]) -> Self {
+        let recipes = profiles.iter().map(|profile| Recipe::of(profile).map(Arc::new)).collect();
+        Index { recipes, ..Index::default() }
+    }
+
+    /// Takes note of all changes of the cluster.
+    pub(crate) fn sync(&mut self, cluster: &mut Cluster) {
+        if cluster.changes().is_empty() {
+            return;
+        }
+        let mut changes = std::mem::take(&mut self.changes);
+        let known = cluster.changes().take(&mut changes);
+        let snapshot = cluster.snapshot();
+        if known && !self.is_overgrown() {
+            self.apply(&changes, snapshot);
+        } else {
+            self.restart(snapshot);
+        }
+        changes.clear();
+        self.changes = changes;
+    }
+
+    /// Whether so much has come and gone again that it is worth forgetting all of it.
+    fn is_overgrown(&self) -> bool {
+        self.table.shape_count() > 2 * self.table.rows() + MAX_IDLE_SHAPES
+            || self.counting.keys.len() > MAX_KEYS
+    }
+
+    /// Forgets everything and reads the cluster anew.
+    fn restart(&mut self, cluster: &Snapshot) {
+        self.classes = Classes::default();
+        self.bases = Bases::default();
+        self.counting.clear();
+        self.table.rebuild(cluster);
+        for node in cluster.nodes() {
+            for pod in node.pods() {
+                self.counting.count(node.row().0, pod, 1);
+            }
+        }
+    }
+
+    fn apply(&mut self, changes: &[Change], cluster: &Snapshot) {
+        self.table.resize(cluster.row_count());
+        self.changed_nodes.clear();
+        for change in changes {
+            if let Change::Node { row, census } = change {
+                self.table.census += u64::from(*census);
+                self.changed_nodes.push(row.0);
+            }
+        }
+        self.changed_nodes.sort_unstable();
+        self.changed_nodes.dedup();
+        for row in &self.changed_nodes {
+            self.counting.lift(*row);
+        }
+        for change in changes {
+            // A row whose node changed is looked at as a whole, as it is now.
+            let (row, pod, difference) = match change {
+                Change::PodAdded { row, pod } => (row.0, pod, 1),
+                Change::PodRemoved { row, pod } => (row.0, pod, -1),
+                Change::Nominations { row } => {
+                    self.table.log.note(row.0, self.table.rows());
+                    continue;
+                }
+                Change::Node { .. } => continue,
+            };
+            if self.changed_nodes.binary_search(&row).is_err() {
+                self.counting.count(row, pod, difference);
+                self.table.log.note_pods(row, self.table.rows());
+            }
+        }
+        for index in 0..self.changed_nodes.len() {
+            let row = self.changed_nodes[index];
+            let node = cluster.node(Row(row));
+            if cluster.row_of(node.name()) == Some(Row(row)) {
+                self.table.put(node);
+                self.counting.lower(node, cluster);
+            } else {
+                self.table.vacate(row);
+            }
+            self.table.log.note(row, self.table.rows());
+        }
+    }
+
+    /// Decides for a pod, if it can.
+    pub(crate) fn decide<'a>(&'a mut self, question: &Question<'a>) -> Answer<'a> {
+        let Question { profile, context, pod, rules, .. } = question;
+        if pod.node_name.is_some() || is_sampled(profile, *rules) {
+            return Answer::Unknown;
+        }
+        self.clock += 1;
+        let Some(recipe) = self.recipes[question.profile_number].clone() else { return Answer::Unknown };
+        let class_number = self.class(question, &recipe);
+        let mut class = self.classes.list[class_number].take().expect("the class was just found");
+        class.last_used = self.clock;
+        let answer = match &mut class.indexed {
+            None => Found::Unknown,
+            Some(indexed) => self.decide_indexed(question, indexed),
+        };
+        self.classes.list[class_number] = Some(class);
+        match answer {
+            Found::Unknown => Answer::Unknown,
+            Found::Place { row, score, feasible } => {
+                let plans = self.plans(question, class_number, row);
+                Answer::Place { row, score, feasible, plans }
+            }
+            Found::Unfit { base } => {
+                let class = self.classes.list[class_number].as_ref().expect("it was just put back");
+                let indexed = class.indexed.as_ref().expect("an unfit pod's class was decided by the index");
+                let base = self.bases.get_mut(base);
+                let findings = Findings::new(&self.findings, class.generation, &self.table.log);
+                match Unfit::new(indexed, base, &self.scratch, &self.table, context, findings) {
+                    Some(unfit) => Answer::Unfit(unfit),
+                    None => Answer::Unknown,
+                }
+            }
+        }
+    }
+
+    /// What has to be done on the chosen row first.
+    fn plans(&self, question: &Question<'_>, class: usize, row: Row) -> Vec<(&'static str, Plan)> {
+        let indexed = self.classes.list[class].as_ref().and_then(|class| class.indexed.as_ref());
+        match indexed {
+            Some(indexed) if indexed.has_plans => {
+                let cycle = Cycle::resume(question.pod, question.context.clone(), indexed.state.clone());
+                plans(question.profile, &cycle, Some(row))
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn decide_indexed(&mut self, question: &Question<'_>, indexed: &mut Indexed) -> Found {
+        let Question { context, pod, rules, .. } = question;
+        let cluster = context.cluster;
+        if rules.prefer_nominated_node
+            && let Some(name) = pod.nominated_node_name()
+            && let Some(row) = cluster.row_of(name)
+        {
+            if !indexed.filters.is_empty() || rules.score_single_node {
+                return Found::Unknown;
+            }
+            if filter_with_nominees(question, indexed, row).is_success() {
+                return Found::Place { row, score: 0, feasible: 1 };
+            }
+        }
+        let base_number = self.bases.find(indexed);
+        let mut base = self.bases.take(base_number);
+        base.last_used = self.clock;
+        let usable = base.catch_up(context, &mut self.table, &self.counting, self.clock);
+        let found = if usable && self.gather_singles(question, indexed, &base) {
+            self.scratch.form(indexed, &base, &mut self.counting);
+            match self.scratch.filter(indexed) {
+                0 => Found::Unfit { base: base_number },
+                feasible => self.choose(question, indexed, &base, feasible),
+            }
+        } else {
+            Found::Unknown
+        };
+        self.bases.put_back(base_number, base);
+        found
+    }
+
+    /// Finds the rows that must be looked at one by one, and brings the class's planes up to date; false if the
+    /// decision has to be made the plain way.
+    fn gather_singles(&mut self, question: &Question<'_>, indexed: &mut Indexed, base: &Base) -> bool {
+        self.scratch.singles.clear();
+        if !indexed.by_row.is_empty() {
+            let rows = |counter: &ClassCounter| self.counting.rows(counter.source).len();
+            if indexed.planes.is_none() && indexed.by_row.iter().any(|counter| rows(counter) > MAX_SINGLES) {
+                indexed.planes = Some(Planes::default());
+            }
+            match &mut indexed.planes {
+                Some(planes) => {
+                    if !planes.catch_up(&indexed.by_row, base, &self.table, &self.counting) {
+                        return false;
+                    }
+                }
+                None => {
+                    for counter in &indexed.by_row {
+                        self.scratch.singles.extend(self.counting.rows(counter.source));
+                    }
+                    self.scratch.singles.sort_unstable();
+                    self.scratch.singles.dedup();
+                }
+            }
+        }
+        self.gather_nominated(question, indexed, base)
+    }
+
+    /// Rows that pods are nominated to are tried as if those ran there already.
+    fn gather_nominated(&mut self, question: &Question<'_>, indexed: &mut Indexed, base: &Base) -> bool {
+        self.scratch.nominated.clear();
+        let (cluster, pod) = (question.context.cluster, question.pod);
+        for (name, others) in cluster.nominated() {
+            let counts = |other: &Arc<Pod>| other.priority() >= pod.priority() && other.uid != pod.uid;
+            let Some(row) = cluster.row_of(name).filter(|_| others.iter().any(counts)) else { continue };
+            if !indexed.filters.is_empty() {
+                return false;
+            }
+            let status = filter_with_nominees(question, indexed, row);
+            if status.code() == Code::Error {
+                return false;
+            }
+            let fits_alone = base.values[row.0 as usize] != ABSENT;
+            if !status.is_success() {
+                self.scratch.nominated.push((row.0, status));
+                if fits_alone && let Err(place) = self.scratch.singles.binary_search(&row.0) {
+                    self.scratch.singles.insert(place, row.0);
+                }
+            }
+        }
+        true
+    }
+
+    /// Picks the best of the feasible groups, and a row of it.
+    fn choose(
+        &mut self,
+        question: &Question<'_>,
+        indexed: &mut Indexed,
+        base: &Base,
+        feasible: usize,
+    ) -> Found {
+        let Question { context, pod, rules, .. } = question;
+        self.scratch.keep_feasible();
+        let scratch = &mut self.scratch;
+        if feasible == 1 && !rules.score_single_node {
+            let member = scratch.members[0];
+            let best = best_value(member, indexed, base, &scratch.singles);
+            let row = first_row(member, best, 0, indexed, base, &scratch.singles);
+            return row.map_or(Found::Unknown, |row| Found::Place { row: Row(row), score: 0, feasible });
+        }
+        scratch.totals.clear();
+        scratch.bests.clear();
+        for member in &scratch.members {
+            let best = best_value(*member, indexed, base, &scratch.singles);
+            scratch.bests.push(best);
+            scratch.totals.push(i64::from(best));
+        }
+        if !base.relative().is_empty() {
+            let state = std::mem::take(&mut indexed.state);
+            let cycle = Cycle::resume(pod, context.clone(), state);
+            let mut normalized = true;
+            for (number, relative) in base.relative().iter().enumerate() {
+                let raw =
+                    scratch.members.iter().map(|member| base.parts[usize::from(member.part)].raw[number]);
+                normalized &= normalize(relative, &cycle, raw, &mut self.node_scores);
+                for (total, score) in scratch.totals.iter_mut().zip(&self.node_scores) {
+                    *total += score.score * relative.weight;
+                }
+            }
+            indexed.state = cycle.into_state();
+            if !normalized {
+                return Found::Unknown;
+            }
+        }
+        let mut scores = std::mem::take(&mut scratch.scores);
+        let mut numbers = std::mem::take(&mut scratch.numbers);
+        for class_score in &indexed.scores {
+            scores.clear();
+            scores.resize(scratch.members.len(), 0);
+            class_score.score.score(&scratch.view(class_score.first_cell), &mut numbers, &mut scores);
+            for (total, score) in scratch.totals.iter_mut().zip(&scores) {
+                *total += *score * class_score.weight;
+            }
+        }
+        (scratch.scores, scratch.numbers) = (scores, numbers);
+        let best = scratch.totals.iter().copied().max().unwrap_or(0);
+        match self.pick(question, indexed, base, best) {
+            Some(row) => Found::Place { row, score: best, feasible },
+            None => Found::Unknown,
+        }
+    }
+
+    /// The row that is taken among those with the best total.
+    fn pick(&self, question: &Question<'_>, indexed: &Indexed, base: &Base, best: i64) -> Option<Row> {
+        let (cluster, scratch) = (question.context.cluster, &self.scratch);
+        let tied = || {
+            let groups = scratch.members.iter().zip(&scratch.bests).zip(&scratch.totals);
+            groups.filter(|(_, total)| **total == best).map(|((member, value), _)| (*member, *value))
+        };
+        match question.rules.ties {
+            Ties::Seeded => {
+                let Row(start) = drawn_row(cluster, question.context.seed);
+                let rows = tied().filter_map(|(member, value)| {
+                    first_row(member, value, start, indexed, base, &scratch.singles)
+                });
+                rows.min_by_key(|row| (*row < start, *row)).map(Row)
+            }
+            Ties::SmallestName => {
+                let mut smallest: Option<Row> = None;
+                for (member, value) in tied() {
+                    let mut from = 0;
+                    while let Some(row) = next_row(member, value, from, indexed, base, &scratch.singles) {
+                        let name = cluster.node(Row(row)).name();
+                        if smallest.is_none_or(|smallest| name < cluster.node(smallest).name()) {
+                            smallest = Some(Row(row));
+                        }
+                        from = row + 1;
+                    }
+                }
+                smallest
+            }
+        }
+    }
+
+    // === Classes and bases ===
+
+    /// The number of the pod's class, brought up to date.
+    fn class(&mut self, question: &Question<'_>, recipe: &Arc<Recipe>) -> usize {
+        let Question { profile_number, pod, .. } = question;
+        let address = [
+            *profile_number,
+            pod.spec.address(),
+            pod.labels.address(),
+            pod.annotations.address(),
+            Arc::as_ptr(&pod.namespace).addr(),
+            pod.controller.as_ref().map_or(0, supercargo_model::Interned::address),
+        ];
+        let known = self.classes.by_address.get(&address).map(|(number, _)| *number);
+        let number = match known {
+            Some(number) => number,
+            None => {
+                self.make_room();
+                let key = ClassKey::of(*profile_number, pod, recipe.fields);
+                let number = match self.classes.by_key.get(&key) {
+                    Some(number) => *number,
+                    None => {
+                        let class = self.compile(question, recipe);
+                        let number = place(&mut self.classes.list, class);
+                        self.classes.by_key.insert(Arc::new(key), number);
+                        number
+                    }
+                };
+                self.classes.by_address.insert(address, (number, (*pod).clone()));
+                number
+            }
+        };
+        let class = self.classes.list[number].as_mut().expect("classes in the maps are in the list");
+        if !class.is_current(question.context.cluster, &self.counting) {
+            // What the old and the new one both count is not counted anew.
+            let new = self.compile(question, recipe);
+            let mut old = self.classes.list[number].replace(new).expect("it was just there");
+            old.release(&mut self.counting);
+        }
+        number
+    }
+
+    fn compile(&mut self, question: &Question<'_>, recipe: &Arc<Recipe>) -> Box<Class> {
+        let cycle = Cycle::new(question.pod, question.context.clone());
+        let Question { profile_number, profile, .. } = question;
+        let mut class = Class::compile(*profile_number, recipe, profile, cycle, &mut self.counting);
+        self.compiled += 1;
+        class.generation = self.compiled;
+        Box::new(class)
+    }
+
+    /// Drops what was not used for longest, where there is too much.
+    fn make_room(&mut self) {
+        if self.classes.by_address.len() >= MAX_ADDRESSES {
+            self.classes.by_address.clear();
+        }
+        if self.classes.by_key.len() >= MAX_CLASSES {
+            let mut used: Vec<u64> =
+                self.classes.list.iter().flatten().map(|class| class.last_used).collect();
+            used.sort_unstable();
+            let oldest_kept = used[used.len() / 2];
+            for place in &mut self.classes.list {
+                if place.as_ref().is_some_and(|class| class.last_used < oldest_kept) {
+                    place.take().expect("it was just there").release(&mut self.counting);
+                }
+            }
+            let list = &self.classes.list;
+            self.classes.by_key.retain(|_, number| list[*number].is_some());
+            self.classes.by_address.retain(|_, (number, _)| list[*number].is_some());
+        }
+    }
+}
+
+/// What was found, before it is put into words.
+enum Found {
+    Place { row: Row, score: i64, feasible: usize },
+    Unfit { base: usize },
+    Unknown,
+}
+
+impl std::fmt::Debug for Index {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Index")
+            .field("rows", &self.table.rows())
+            .field("classes", &self.classes.by_key.len())
+            .field("bases", &self.bases.len())
+            .finish()
+    }
+}
+
+/// What the filters say about a row, with and without the pods that are nominated to it. Only for classes without filters
+/// that count.
+fn filter_with_nominees(question: &Question<'_>, indexed: &mut Indexed, row: Row) -> Status {
+    let filters = Filters::with_skipped(question.profile, indexed.recipe.names_without(indexed.asked));
+    let state = std::mem::take(&mut indexed.state);
+    let cycle = Cycle::resume(question.pod, question.context.clone(), state);
+    let status = filters.run(&cycle, question.context.cluster.node(row));
+    indexed.state = cycle.into_state();
+    status
+}
+
+fn is_sampled(profile: &Profile, rules: Rules) -> bool {
+    rules.sample_nodes
+        && profile.percentage_of_nodes_to_score.is_some_and(|percentage| (1..100).contains(&percentage))
+}
+
+fn plane_of<'a>(number: u16, indexed: &'a Indexed, base: &'a Base) -> &'a Plane {
+    match &indexed.planes {
+        None => &base.planes[usize::from(number)],
+        Some(planes) => &planes.planes[usize::from(number)].plane,
+    }
+}
+
+/// The highest value of a group's rows.
+fn best_value(member: Member, indexed: &Indexed, base: &Base, singles: &[u32]) -> i16 {
+    match member.rows {
+        GroupRows::Single(row) => base.values[row as usize],
+        GroupRows::Plane(number) if singles.is_empty() => plane_of(number, indexed, base).best(),
+        GroupRows::Plane(number) => plane_of(number, indexed, base).best_without(singles),
+    }
+}
+
+/// The first row of a group with that value, from `start` on and then from the beginning on.
+fn first_row(
+    member: Member,
+    value: i16,
+    start: u32,
+    indexed: &Indexed,
+    base: &Base,
+    singles: &[u32],
+) -> Option<u32> {
+    match member.rows {
+        GroupRows::Single(row) => Some(row),
+        GroupRows::Plane(number) => plane_of(number, indexed, base).first(value, start, singles),
+    }
+}
+
+/// The first row of a group with that value, from `from` on.
+fn next_row(
+    member: Member,
+    value: i16,
+    from: u32,
+    indexed: &Indexed,
+    base: &Base,
+    singles: &[u32],
+) -> Option<u32> {
+    match member.rows {
+        GroupRows::Single(row) => (row >= from).then_some(row),
+        GroupRows::Plane(number) => plane_of(number, indexed, base).next(value, from, singles),
+    }
+}

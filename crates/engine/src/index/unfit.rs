@@ -1,0 +1,182 @@
+//! Why a pod fits nowhere, from counts.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use supercargo_framework::{Code, Context, Cycle, Rejections as RejectionsView, Status};
+use supercargo_model::{Pod, Row, Snapshot};
+
+use super::base::Base;
+use super::class::Indexed;
+use super::groups::{GroupRows, Scratch};
+use super::rejections::Rejections;
+use super::table::{RowLog, Table};
+
+/// A pod that fits nowhere: what was said about each row, and how often.
+pub(crate) struct Unfit<'a> {
+    /// What filters say that look at one row.
+    local: &'a Rejections,
+    /// What filters say that count, and about how many rows.
+    counted: Vec<(Status, usize)>,
+    /// Which of those holds for a plane.
+    of_plane: Vec<Option<u16>>,
+    /// Which of those holds for a row that stands alone.
+    of_single: Vec<(u32, u16)>,
+    plane_of: &'a [u16],
+    /// What holds for rows that pods are nominated to.
+    nominated: &'a [(u32, Status)],
+    indexed: &'a Indexed,
+    pub(crate) findings: Findings<'a>,
+}
+
+/// More findings than this are not kept.
+const MAX_FINDINGS: usize = 1 << 17;
+
+/// What PostFilter plugins found out about rows, by class and row, with the version of the row that it holds for.
+pub(super) type FindingTable = FxHashMap<(u64, u32), (u32, Arc<dyn Any + Send + Sync>)>;
+
+/// The findings of one class.
+#[derive(Clone, Copy)]
+pub(crate) struct Findings<'a> {
+    table: &'a RefCell<FindingTable>,
+    class: u64,
+    log: &'a RowLog,
+}
+
+impl<'a> Findings<'a> {
+    pub(super) fn new(table: &'a RefCell<FindingTable>, class: u64, log: &'a RowLog) -> Self {
+        Findings { table, class, log }
+    }
+
+    /// What was found out about a row, if it has not changed since.
+    pub(crate) fn recall(&self, row: Row) -> Option<Arc<dyn Any + Send + Sync>> {
+        let table = self.table.borrow();
+        let (version, finding) = table.get(&(self.class, row.0))?;
+        (*version == self.log.version(row.0)).then(|| finding.clone())
+    }
+
+    pub(crate) fn remember(&self, row: Row, finding: Arc<dyn Any + Send + Sync>) {
+        let mut table = self.table.borrow_mut();
+        if table.len() >= MAX_FINDINGS {
+            table.clear();
+        }
+        table.insert((self.class, row.0), (self.log.version(row.0), finding));
+    }
+}
+
+impl<'a> Unfit<'a> {
+    /// None if there are too many reasons.
+    pub(super) fn new(
+        indexed: &'a Indexed,
+        base: &'a mut Base,
+        scratch: &'a Scratch,
+        table: &Table,
+        context: &Context<'_>,
+        findings: Findings<'a>,
+    ) -> Option<Self> {
+        base.rejections(context, table)?;
+        let base = &*base;
+        let local = base.known_rejections()?;
+        let plane_of = indexed.planes.as_ref().map_or(&*base.part_of, |planes| &*planes.of_row);
+        let plane_count = indexed.planes.as_ref().map_or(base.planes.len(), |planes| planes.planes.len());
+        let mut unfit = Unfit {
+            local,
+            counted: Vec::new(),
+            of_plane: vec![None; plane_count],
+            of_single: Vec::new(),
+            plane_of,
+            nominated: &scratch.nominated,
+            indexed,
+            findings,
+        };
+        for (member, nodes) in scratch.members.iter().zip(&scratch.nodes) {
+            let (filter, rejection) = member.rejected?;
+            let filter = &indexed.filters[usize::from(filter)];
+            let status = filter.filter.rejections()[usize::from(rejection)].clone().from_plugin(filter.name);
+            let number = unfit.counted.iter().position(|(known, _)| *known == status).unwrap_or_else(|| {
+                unfit.counted.push((status, 0));
+                unfit.counted.len() - 1
+            });
+            unfit.counted[number].1 += *nodes as usize;
+            match member.rows {
+                GroupRows::Plane(plane) => unfit.of_plane[usize::from(plane)] = Some(number as u16),
+                GroupRows::Single(row) => unfit.of_single.push((row, number as u16)),
+            }
+        }
+        Some(unfit)
+    }
+
+    /// The different answers, and how many rows got each.
+    pub(crate) fn counts(&self) -> Vec<(&Status, usize)> {
+        let counted = self.counted.iter().map(|(status, count)| (status, *count));
+        let mut counts: Vec<(&Status, usize)> = self.local.counts().chain(counted).collect();
+        for (row, status) in self.nominated {
+            // It is counted under what would hold without those pods, unless it would be feasible then.
+            let otherwise = self.without_nominees(*row);
+            let counted = otherwise.and_then(|status| counts.iter_mut().find(|(known, _)| *known == status));
+            if let Some((_, count)) = counted {
+                *count -= 1;
+            }
+            counts.push((status, 1));
+        }
+        counts
+    }
+
+    /// The plugins that rejected the pod anywhere.
+    pub(crate) fn plugins(&self) -> BTreeSet<&'static str> {
+        let rejected = self.counts().into_iter().filter(|(status, count)| *count > 0 && status.is_rejected());
+        rejected.filter_map(|(status, _)| status.plugin()).collect()
+    }
+
+    /// Whether filters that count have a say: then trying out a node takes more than the class knows.
+    pub(crate) fn is_counted(&self) -> bool {
+        !self.indexed.filters.is_empty()
+    }
+
+    /// The filters that have nothing to say.
+    pub(crate) fn skipped(&self) -> BTreeSet<&'static str> {
+        self.indexed.recipe.names_without(self.indexed.asked)
+    }
+
+    /// A cycle of a pod of the class, as if PreFilter and PreScore had run for it.
+    pub(crate) fn cycle<'c>(&self, pod: &'c Arc<Pod>, context: Context<'c>) -> Cycle<'c> {
+        Cycle::resume(pod, context, self.indexed.state.clone())
+    }
+
+    fn without_nominees(&self, row: u32) -> Option<&Status> {
+        if let Some(status) = self.local.of(Row(row)) {
+            return Some(status);
+        }
+        let single = self.of_single.iter().find(|(single, _)| *single == row).map(|(_, number)| *number);
+        let number = single.or_else(|| {
+            let plane = *self.plane_of.get(row as usize)?;
+            self.of_plane.get(usize::from(plane)).copied().flatten()
+        })?;
+        Some(&self.counted[usize::from(number)].0)
+    }
+}
+
+/// What holds for a row of which nothing is known, because there is no node in it.
+static NOTHING: Status = Status::success();
+
+impl RejectionsView for Unfit<'_> {
+    fn pre_filter_message(&self) -> Option<&str> {
+        None
+    }
+
+    fn status(&self, row: Row) -> &Status {
+        let nominated = self.nominated.iter().find(|(nominated, _)| *nominated == row.0);
+        match nominated {
+            Some((_, status)) => status,
+            None => self.without_nominees(row.0).unwrap_or(&NOTHING),
+        }
+    }
+
+    fn count(&self, _: &Snapshot, code: Code) -> usize {
+        let with_code = self.counts().into_iter().filter(|(status, _)| status.code() == code);
+        with_code.map(|(_, count)| count).sum()
+    }
+}

@@ -1,0 +1,117 @@
+//! What filters and scores of resources read of many nodes, as columns of numbers.
+
+use std::ops::Range;
+
+use supercargo_model::NodeRef;
+
+/// Amounts up to this are exact, also a hundred times as large, in the floating point numbers of a column.
+pub const MAX_EXACT_AMOUNT: i64 = 90_000_000_000_000;
+
+/// The resources of many nodes. Whoever computes something for all of them finds the numbers side by side.
+#[derive(Clone, Debug, Default)]
+pub struct Columns {
+    resources: [[Vec<f64>; Amount::COUNT]; ColumnResource::COUNT],
+    free_pods: Vec<f64>,
+    /// Whether all numbers of a node are exact.
+    exact: Vec<bool>,
+    inexact: usize,
+}
+
+/// Nodes next to each other in [`Columns`].
+#[derive(Clone, Copy, Debug)]
+pub struct ColumnView<'a> {
+    columns: &'a Columns,
+    first: usize,
+    len: usize,
+}
+
+/// A resource that has columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the resources are Kubernetes' own")]
+pub enum ColumnResource {
+    /// In thousandths.
+    MilliCpu,
+    Memory,
+    EphemeralStorage,
+}
+
+/// What a column says about a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// What the node has.
+    Allocatable,
+    /// What its pods take.
+    Requested,
+    /// What its pods take, with defaults for those that do not say.
+    NonZero,
+    /// Which part of the node its pods take, at most 1; not a number, where the node has nothing of the resource.
+    RequestedShare,
+}
+
+impl ColumnResource {
+    const COUNT: usize = 3;
+}
+
+impl Amount {
+    const COUNT: usize = 4;
+}
+
+impl<'a> ColumnView<'a> {
+    /// Whether all numbers are exact, and none is below zero; other columns are not to be used.
+    pub fn are_exact(&self) -> bool {
+        self.columns.inexact == 0
+    }
+
+    /// One number a node.
+    pub fn get(&self, resource: ColumnResource, amount: Amount) -> &'a [f64] {
+        &self.columns.resources[resource as usize][amount as usize][self.first..][..self.len]
+    }
+
+    /// How many more pods each node takes.
+    pub fn free_pods(&self) -> &'a [f64] {
+        &self.columns.free_pods[self.first..][..self.len]
+    }
+}
+
+impl Columns {
+    /// Some of the nodes.
+    pub fn view(&self, nodes: Range<usize>) -> ColumnView<'_> {
+        ColumnView { columns: self, first: nodes.start, len: nodes.len() }
+    }
+
+    /// Makes room for so many nodes; new places have none of anything.
+    pub fn resize(&mut self, nodes: usize) {
+        for column in self.resources.as_flattened_mut() {
+            column.resize(nodes, 0.0);
+        }
+        self.free_pods.resize(nodes, 0.0);
+        for dropped in self.exact.drain(nodes.min(self.exact.len())..) {
+            self.inexact -= usize::from(!dropped);
+        }
+        self.exact.resize(nodes, true);
+    }
+
+    /// Writes the numbers of a node.
+    pub fn set(&mut self, place: usize, node: NodeRef<'_>) {
+        let (has, usage) = (node.allocatable(), node.usage());
+        let taken = usage.requested();
+        let amounts = [
+            [has.milli_cpu, taken.milli_cpu, usage.non_zero_milli_cpu()],
+            [has.memory, taken.memory, usage.non_zero_memory()],
+            [has.ephemeral_storage, taken.ephemeral_storage, taken.ephemeral_storage],
+        ];
+        for (columns, [allocatable, requested, non_zero]) in self.resources.iter_mut().zip(amounts) {
+            columns[Amount::Allocatable as usize][place] = allocatable as f64;
+            columns[Amount::Requested as usize][place] = requested as f64;
+            columns[Amount::NonZero as usize][place] = non_zero as f64;
+            columns[Amount::RequestedShare as usize][place] =
+                (requested as f64 / allocatable as f64).min(1.0);
+        }
+        self.free_pods[place] = node.allowed_pods().saturating_sub(node.pods().len() as i64) as f64;
+        let exact = amounts.as_flattened().iter().all(|amount| (0..=MAX_EXACT_AMOUNT).contains(amount))
+            && node.allowed_pods().unsigned_abs() <= MAX_EXACT_AMOUNT.unsigned_abs();
+        self.inexact += usize::from(!exact);
+        self.inexact -= usize::from(!self.exact[place]);
+        self.exact[place] = exact;
+    }
+}

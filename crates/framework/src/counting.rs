@@ -1,0 +1,200 @@
+//! Answers that depend only on how many pods are where.
+//!
+//! Spreading and affinity between pods look at the whole cluster, but all they want from it are counts: so many pods
+//! that match a selector in this zone, so many that carry a term on that node. A plugin that says which counts those
+//! are lets the engine keep them, and is then asked once for all nodes that are alike instead of once a node.
+
+use std::collections::BTreeSet;
+
+use supercargo_model::{LabelSelector, NodeRef, Pod};
+
+use crate::status::Status;
+
+/// Which pods are counted: those that all terms mean.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PodMatcher {
+    /// The terms; without any, no pod is counted.
+    pub terms: Vec<MatcherTerm>,
+    /// Whether pods that are being deleted count as well.
+    pub counts_terminating: bool,
+}
+
+/// Pods by namespace and labels.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MatcherTerm {
+    /// The namespaces; all of them if none are given.
+    pub namespaces: Option<BTreeSet<Box<str>>>,
+    /// The labels.
+    pub selector: LabelSelector,
+}
+
+/// Pods to be counted, and what counts as one place.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Counter {
+    /// Which pods.
+    pub pods: PodMatcher,
+    /// Nodes with the same value under this label key are one place.
+    pub topology_key: Box<str>,
+    /// Which nodes' pods count.
+    pub scope: Scope,
+    /// Whether [`Tally::minimum`] is wanted.
+    pub wants_minimum: bool,
+    /// Whether [`Cell::domain`] must tell domains apart; otherwise it need only say whether there is one.
+    pub wants_domains: bool,
+}
+
+/// Which nodes' pods a [`Counter`] counts.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Those of the node itself, whatever else is in its domain.
+    Node,
+    /// Those of all nodes of the domain that have all of these label keys.
+    NodesWithKeys(Vec<Box<str>>),
+    /// Those of the nodes of the domain for which [`Counts::includes`] holds.
+    Chosen,
+}
+
+/// What a running pod's term on other pods is: a pending pod that it means is held against it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TermRole {
+    /// Required affinity.
+    Required,
+    /// Required anti-affinity.
+    RequiredAnti,
+    /// Preferred affinity, by weight.
+    Preferred,
+    /// Preferred anti-affinity, by weight.
+    PreferredAnti,
+}
+
+impl TermRole {
+    /// All of them.
+    pub const ALL: [TermRole; 4] =
+        [TermRole::Required, TermRole::RequiredAnti, TermRole::Preferred, TermRole::PreferredAnti];
+}
+
+/// What a plugin counts, for all pods of one class.
+pub trait Counts: Send + Sync {
+    /// What is counted.
+    fn counters(&self) -> &[Counter];
+
+    /// Which terms of running pods are counted that mean the pending pod.
+    fn roles(&self) -> &[TermRole] {
+        &[]
+    }
+
+    /// Whether the pods of this node count for the counter with that number, where it says [`Scope::Chosen`].
+    fn includes(&self, counter: usize, node: NodeRef<'_>) -> bool {
+        let _ = (counter, node);
+        true
+    }
+}
+
+/// A filter by counts. It must say of every node what the plugin's own filter says.
+pub trait CountedFilter: Counts {
+    /// What it can say against a node.
+    fn rejections(&self) -> &[Status];
+
+    /// Whether the nodes of a group pass; if not, the number of the rejection.
+    fn filter(&self, groups: &Groups<'_>, group: usize) -> Result<(), usize>;
+}
+
+/// A score by counts. It must give every node what the plugin's own score and normalisation give it.
+pub trait CountedScore: Counts {
+    /// The final scores of all groups, all of which are feasible, from 0 to [`crate::MAX_NODE_SCORE`].
+    fn score(&self, groups: &Groups<'_>, scratch: &mut Vec<u32>, scores: &mut [i64]);
+}
+
+/// Nodes that are alike in all counts, as one plugin sees them.
+#[derive(Clone, Copy, Debug)]
+pub struct Groups<'a> {
+    /// The number of feasible nodes in each group.
+    pub nodes: &'a [u32],
+    /// Each counter's sum over all nodes.
+    pub tallies: &'a [Tally],
+    /// What the counters of all plugins count in the first group, then in the second, and so on.
+    pub cells: &'a [Cell],
+    /// How many cells each group has.
+    pub cells_per_group: usize,
+    /// The first of this plugin's cells in each group.
+    pub first_cell: usize,
+    /// The terms that mean the pod: for each group the sums of weights, in the order of [`TermRole::ALL`].
+    pub terms: &'a [[i64; TermRole::ALL.len()]],
+}
+
+/// A counter in one group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// The number of the domain among those of its topology key; [`Cell::NO_DOMAIN`] if the nodes lack the key.
+    pub domain: u32,
+    /// The number of pods.
+    pub pods: u32,
+}
+
+/// A counter over all nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// The number of pods in all domains together.
+    pub total: u64,
+    /// The number of domains that have a node which counts.
+    pub domains: usize,
+    /// The smallest number of pods in one of them, if there is one and it was asked for.
+    pub minimum: Option<u32>,
+}
+
+impl Cell {
+    /// The nodes do not have the topology key.
+    pub const NO_DOMAIN: u32 = u32::MAX;
+
+    /// Whether the nodes have the topology key.
+    pub fn has_domain(&self) -> bool {
+        self.domain != Self::NO_DOMAIN
+    }
+}
+
+impl Groups<'_> {
+    /// How many groups there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// What one of the plugin's counters counts in a group.
+    pub fn cell(&self, group: usize, counter: usize) -> Cell {
+        self.cells[group * self.cells_per_group + self.first_cell + counter]
+    }
+
+    /// The weight of all terms of a role in a group.
+    pub fn terms(&self, group: usize, role: TermRole) -> i64 {
+        self.terms[group][role as usize]
+    }
+}
+
+impl PodMatcher {
+    /// A label that every counted pod has, if there is one.
+    pub fn common_label(&self) -> Option<(&str, &str)> {
+        let requirements = self.terms.iter().filter_map(|term| term.selector.requirements());
+        requirements.flatten().find_map(|requirement| requirement.only_value())
+    }
+
+    /// Whether the pod is counted.
+    pub fn matches(&self, pod: &Pod) -> bool {
+        (self.counts_terminating || !pod.is_terminating()) && self.matches_labels(pod)
+    }
+
+    /// Whether pods of this namespace with these labels are counted, unless they are being deleted.
+    pub fn matches_labels(&self, pod: &Pod) -> bool {
+        !self.terms.is_empty() && self.terms.iter().all(|term| term.matches(pod))
+    }
+}
+
+impl MatcherTerm {
+    fn matches(&self, pod: &Pod) -> bool {
+        self.namespaces.as_ref().is_none_or(|names| names.contains(&*pod.namespace))
+            && self.selector.matches(&*pod.labels)
+    }
+}

@@ -1,0 +1,264 @@
+//! The same answers as for one node, for many rows at once. Hot: a new class of pods is tried on every node here.
+//!
+//! The loops are plain and without branches, so that the compiler can do several rows at a time, as many as the processor
+//! can: `pulp` has each loop compiled for different ones, and picks. Amounts are floating
+//! point numbers, for which there is such a division; up to `MAX_EXACT_AMOUNT` a quotient of a hundredfold amount is
+//! never rounded up to the next whole number, so cutting off the fraction gives what whole numbers give.
+
+use pulp::{Arch, NullaryFnOnce};
+use supercargo_framework::{Amount, ColumnResource, ColumnView, MAX_EXACT_AMOUNT, MAX_NODE_SCORE};
+use supercargo_model::Resources;
+use supercargo_model::names::resource;
+
+use super::Sums;
+
+const PERCENT: f64 = MAX_NODE_SCORE as f64;
+/// A resource that the pod does not ask for is enough everywhere, also where more is taken than there is.
+const NOTHING_ASKED: f64 = f64::NEG_INFINITY;
+
+/// How many resources have columns.
+pub(super) const MAX_COLUMNS: usize = 3;
+
+/// A resource of all nodes, and how much of it the pod asks for.
+#[derive(Clone, Copy)]
+pub(super) struct AskedColumn<'a> {
+    columns: ColumnView<'a>,
+    resource: ColumnResource,
+    allocatable: &'a [f64],
+    allocated: &'a [f64],
+    asked: f64,
+}
+
+/// Which part of a resource a score is proportional to.
+#[derive(Clone, Copy)]
+pub(super) enum Share {
+    Free,
+    Taken,
+}
+
+impl<'a> AskedColumn<'a> {
+    /// None if there is no such column, or if it is not exact.
+    pub(super) fn of(columns: ColumnView<'a>, name: &str, asked: i64, sums: Sums) -> Option<Self> {
+        let column = match name {
+            resource::CPU => ColumnResource::MilliCpu,
+            resource::MEMORY => ColumnResource::Memory,
+            resource::EPHEMERAL_STORAGE => ColumnResource::EphemeralStorage,
+            _ => return None,
+        };
+        let amount = match sums {
+            Sums::Requested => Amount::Requested,
+            Sums::NonZero => Amount::NonZero,
+        };
+        let exact = columns.are_exact() && (0..=MAX_EXACT_AMOUNT).contains(&asked);
+        exact.then_some(AskedColumn {
+            columns,
+            resource: column,
+            allocatable: columns.get(column, Amount::Allocatable),
+            allocated: columns.get(column, amount),
+            asked: asked as f64,
+        })
+    }
+
+    /// What the first so many rows have, and what is taken of it.
+    #[inline(always)]
+    fn rows(&self, count: usize) -> (&'a [f64], &'a [f64]) {
+        (&self.allocatable[..count], &self.allocated[..count])
+    }
+
+    fn shares(&self) -> &'a [f64] {
+        self.columns.get(self.resource, Amount::RequestedShare)
+    }
+}
+
+/// Which rows have room for a pod, and enough cpu and memory.
+struct Room<'a> {
+    free_pods: &'a [f64],
+    cpu: AskedColumn<'a>,
+    memory: AskedColumn<'a>,
+    passed: &'a mut [bool],
+}
+
+impl NullaryFnOnce for Room<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Room { free_pods, cpu, memory, passed } = self;
+        let (cpu_has, cpu_taken) = cpu.rows(passed.len());
+        let (memory_has, memory_taken) = memory.rows(passed.len());
+        let free_pods = &free_pods[..passed.len()];
+        for (row, passed) in passed.iter_mut().enumerate() {
+            *passed &= (free_pods[row] >= 1.0)
+                & (cpu.asked <= cpu_has[row] - cpu_taken[row])
+                & (memory.asked <= memory_has[row] - memory_taken[row]);
+        }
+    }
+}
+
+/// Clears the rows that have no room for the pod, or not enough of what it asks for.
+pub(super) fn clear_without_room(columns: ColumnView<'_>, request: &Resources, passed: &mut [bool]) {
+    let asked = |resource, amount: i64| AskedColumn {
+        columns,
+        resource,
+        allocatable: columns.get(resource, Amount::Allocatable),
+        allocated: columns.get(resource, Amount::Requested),
+        asked: if amount > 0 { amount as f64 } else { NOTHING_ASKED },
+    };
+    Arch::new().dispatch(Room {
+        free_pods: columns.free_pods(),
+        cpu: asked(ColumnResource::MilliCpu, request.milli_cpu),
+        memory: asked(ColumnResource::Memory, request.memory),
+        passed,
+    });
+    if request.ephemeral_storage > 0 {
+        let (storage, asked) = (ColumnResource::EphemeralStorage, request.ephemeral_storage as f64);
+        let amounts =
+            columns.get(storage, Amount::Allocatable).iter().zip(columns.get(storage, Amount::Requested));
+        for (passed, (allocatable, requested)) in passed.iter_mut().zip(amounts) {
+            *passed &= asked <= allocatable - requested;
+        }
+    }
+}
+
+/// The mean of the shares of two resources.
+struct Shares<'a> {
+    one: AskedColumn<'a>,
+    other: AskedColumn<'a>,
+    share: Share,
+    scores: &'a mut [i32],
+}
+
+impl NullaryFnOnce for Shares<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Shares { one, other, share, scores } = self;
+        let (one_has, one_taken) = one.rows(scores.len());
+        let (other_has, other_taken) = other.rows(scores.len());
+        for (row, score) in scores.iter_mut().enumerate() {
+            let (one_share, one_counts) = percent(one_has[row], one_taken[row] + one.asked, share);
+            let (other_share, other_counts) = percent(other_has[row], other_taken[row] + other.asked, share);
+            let sum = one_share + other_share;
+            *score = if one_counts & other_counts { sum / 2 } else { sum };
+        }
+    }
+}
+
+/// The mean of the shares of several resources, by weight; one that a node does not have does not count for it.
+pub(super) fn score_by_share(
+    columns: &[Option<(i64, AskedColumn<'_>)>; MAX_COLUMNS],
+    share: Share,
+    scores: &mut [i32],
+) {
+    // What nearly everybody has: cpu and memory, each as important as the other.
+    if let [Some((1, one)), Some((1, other)), None] = *columns {
+        Arch::new().dispatch(Shares { one, other, share, scores });
+        return;
+    }
+    scores.fill(0);
+    let mut weights = vec![0; scores.len()];
+    for (weight, column) in columns.iter().flatten() {
+        let weight = *weight as i32;
+        for (row, (score, weights)) in scores.iter_mut().zip(&mut weights).enumerate() {
+            let taken = column.allocated[row] + column.asked;
+            let (percent, counts) = percent(column.allocatable[row], taken, share);
+            *score += percent * weight;
+            *weights += i32::from(counts) * weight;
+        }
+    }
+    for (score, weights) in scores.iter_mut().zip(weights) {
+        *score /= weights.max(1);
+    }
+}
+
+/// The share in percent, and whether the node has the resource at all.
+#[inline(always)]
+fn percent(allocatable: f64, taken: f64, share: Share) -> (i32, bool) {
+    let part = match share {
+        Share::Free => at_least_0(allocatable - taken),
+        Share::Taken => at_most(taken, allocatable),
+    };
+    let has_any = allocatable > 0.0;
+    (whole(part * PERCENT / if has_any { allocatable } else { 1.0 }), has_any)
+}
+
+/// How even the use of two resources is with the pod, compared with how even it is without.
+pub(super) fn score_by_balance(one: AskedColumn<'_>, other: AskedColumn<'_>, scores: &mut [i32]) {
+    Arch::new().dispatch(Balance { one, other, scores });
+}
+
+struct Balance<'a> {
+    one: AskedColumn<'a>,
+    other: AskedColumn<'a>,
+    scores: &'a mut [i32],
+}
+
+impl NullaryFnOnce for Balance<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        const HALF: i32 = MAX_NODE_SCORE as i32 / 2;
+        let Balance { one, other, scores } = self;
+        let (one_has, one_taken) = one.rows(scores.len());
+        let (other_has, other_taken) = other.rows(scores.len());
+        let (one_share, other_share) = (&one.shares()[..scores.len()], &other.shares()[..scores.len()]);
+        for (row, score) in scores.iter_mut().enumerate() {
+            // A node that lacks one of the two has nothing to balance.
+            let has_both = (one_has[row] > 0.0) & (other_has[row] > 0.0);
+            let one_with_pod = at_most((one_taken[row] + one.asked) / one_has[row], 1.0);
+            let other_with_pod = at_most((other_taken[row] + other.asked) / other_has[row], 1.0);
+            let with_pod = evenness(one_with_pod, other_with_pod, has_both);
+            let without_pod = evenness(one_share[row], other_share[row], has_both);
+            *score = HALF + (HALF + with_pod - without_pod) / 2;
+        }
+    }
+}
+
+#[inline(always)]
+fn evenness(one_share: f64, other_share: f64, has_both: bool) -> i32 {
+    let deviation = ((one_share - other_share) / 2.0).abs();
+    whole((1.0 - if has_both { deviation } else { 0.0 }) * PERCENT)
+}
+
+/// From this number on, floating point numbers are one apart.
+const ONE_APART: f64 = (1_u64 << 52) as f64;
+
+/// The whole part of a number that is neither negative nor large. The conversion that the language has takes care of
+/// numbers of all kinds, which keeps the compiler from doing several at a time.
+#[inline(always)]
+fn whole(number: f64) -> i32 {
+    let nearest = (number + ONE_APART) - ONE_APART;
+    let below = if nearest > number { nearest - 1.0 } else { nearest };
+    // Here the lowest bits are the whole number.
+    (below + ONE_APART).to_bits() as i32
+}
+
+// Unlike the functions of the language, these need not mind numbers that are none.
+
+#[inline(always)]
+fn at_least_0(number: f64) -> f64 {
+    if number > 0.0 { number } else { 0.0 }
+}
+
+#[inline(always)]
+fn at_most(number: f64, most: f64) -> f64 {
+    if number < most { number } else { most }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_parts() {
+        for number in [0.0, 0.4, 0.5, 0.999_999_999_999_9, 1.0, 1.5, 2.5, 41.0, 99.999_999_999_999, 100.0] {
+            assert_eq!(whole(number), number as i32, "{number}");
+        }
+        for thousandth in 0..200_000 {
+            let number = f64::from(thousandth) / 1000.0;
+            assert_eq!(whole(number), number as i32, "{number}");
+        }
+    }
+}
