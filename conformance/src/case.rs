@@ -49,6 +49,14 @@ pub enum CaseError {
         /// Which one.
         index: usize,
     },
+    /// What the engine keeps leads it to another decision than the plugins come to.
+    #[error("pod {pod}: the index decides otherwise: {difference}")]
+    Index {
+        /// The pod.
+        pod: String,
+        /// What is different.
+        difference: String,
+    },
     /// A pod cannot be put on its node.
     #[error(transparent)]
     Cluster(#[from] ClusterError),

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use supercargo_engine::{Evaluation, Rules, Thoroughness, evaluate};
+use supercargo_engine::{Engine, EngineOptions, Evaluation, Indexing, Rules, Seed, Thoroughness, evaluate};
 use supercargo_framework::{Context, Fixes, Memories, Profile, Registry};
-use supercargo_model::{Cluster, Decoded, Decoder, MetadataWords, Pod, PodWords, Timestamp};
+use supercargo_model::{Decoded, Decoder, MetadataWords, Pod, PodWords, Timestamp};
 
 use crate::case::{Case, CaseError};
 use crate::verdict::{CaseVerdict, Verdict};
@@ -18,6 +18,8 @@ const NOW: i64 = 1_900_000_000;
 #[derive(Debug)]
 pub struct Judge<'a> {
     registry: &'a Registry,
+    /// Whether pods are decided by the index as well: it must come to the same.
+    checks_index: bool,
     /// The profile of the last configuration: cases that follow each other often share it.
     last_profile: Option<(Option<String>, Result<Profile, CaseError>)>,
 }
@@ -25,7 +27,13 @@ pub struct Judge<'a> {
 impl<'a> Judge<'a> {
     /// A judge with these plugins.
     pub fn new(registry: &'a Registry) -> Self {
-        Judge { registry, last_profile: None }
+        Judge { registry, checks_index: false, last_profile: None }
+    }
+
+    /// The same, and what the engine's index decides otherwise is an error of the case.
+    #[must_use]
+    pub fn checking_index(self) -> Self {
+        Judge { checks_index: true, ..self }
     }
 
     /// Judges one case. A case that cannot be judged gets its error as the verdict.
@@ -39,8 +47,9 @@ impl<'a> Judge<'a> {
     }
 
     fn try_judge(&mut self, case: &Case<'_>) -> Result<Vec<Verdict>, CaseError> {
+        let checks_index = self.checks_index;
         let profile = self.profile(case)?;
-        let mut court = Court::open(profile, case)?;
+        let mut court = Court::open(profile, checks_index, case)?;
         court.pending.clone().iter().map(|pod| court.judge(pod)).collect()
     }
 
@@ -75,27 +84,37 @@ fn read_profile(config: Option<&str>, registry: &Registry) -> Result<Profile, Ca
 /// One case on trial: its cluster, and the pods that wait for their verdicts.
 struct Court<'p> {
     profile: &'p Profile,
-    cluster: Cluster,
+    /// Holds the cluster, and decides for those who do not need all that was said.
+    engine: Engine,
+    checks_index: bool,
     pending: Vec<Arc<Pod>>,
 }
 
 impl<'p> Court<'p> {
-    fn open(profile: &'p Profile, case: &Case<'_>) -> Result<Self, CaseError> {
+    fn open(profile: &'p Profile, checks_index: bool, case: &Case<'_>) -> Result<Self, CaseError> {
         let reads = profile.reads.as_ref();
         let kinds = reads.map(|reads| reads.kinds.clone()).unwrap_or_default();
         let decoder = Decoder::new(kinds, reads.is_some_and(|reads| reads.raw_objects));
-        let mut court = Court { profile, cluster: Cluster::default(), pending: Vec::new() };
+        let options = EngineOptions {
+            rules: Rules::CONFORMANCE,
+            seed: Seed(0),
+            fixes: Fixes::default(),
+            indexing: Indexing::On,
+        };
+        let profiles = if checks_index { vec![profile.clone()] } else { Vec::new() };
+        let engine = Engine::new(profiles, options);
+        let mut court = Court { profile, engine, checks_index, pending: Vec::new() };
         for (index, object) in case.objects.iter().enumerate() {
             let decoded = decoder.decode(object.get()).map_err(|error| CaseError::Object { index, error })?;
             match decoded {
                 Decoded::Node(node) => {
-                    court.cluster.put_node(&node);
+                    court.engine.cluster.put_node(&node);
                 }
                 Decoded::Pod(pod) => {
-                    let pod = Arc::new(court.cluster.interner().pod(*pod));
+                    let pod = Arc::new(court.engine.cluster.interner().pod(*pod));
                     court.enter(&pod)?;
                 }
-                Decoded::Object(object) => court.cluster.put_object(object),
+                Decoded::Object(object) => court.engine.cluster.put_object(object),
                 Decoded::Unread { .. } => {}
             }
         }
@@ -103,7 +122,7 @@ impl<'p> Court<'p> {
             let decoded = decoder.decode(pod.get()).map_err(|error| CaseError::Pod { index, error })?;
             let Decoded::Pod(mut words) = decoded else { return Err(CaseError::NotAPod { index }) };
             complete(&mut words, index);
-            let pod = Arc::new(court.cluster.interner().pod(*words));
+            let pod = Arc::new(court.engine.cluster.interner().pod(*words));
             court.enter(&pod)?;
             court.pending.push(pod);
         }
@@ -113,20 +132,27 @@ impl<'p> Court<'p> {
     /// Puts a pod where it belongs: on its node, or on the list of those nominated to one.
     fn enter(&mut self, pod: &Arc<Pod>) -> Result<(), CaseError> {
         if pod.node_name.is_some() {
-            self.cluster.add_pod(pod.clone())?;
+            self.engine.cluster.add_pod(pod.clone())?;
         } else if let Some(node_name) = pod.nominated_node_name() {
-            self.cluster.nominate(pod.clone(), node_name);
+            self.engine.cluster.nominate(pod.clone(), node_name);
         }
         Ok(())
     }
 
     fn judge(&mut self, pod: &Arc<Pod>) -> Result<Verdict, CaseError> {
+        if self.checks_index {
+            // A pod of another scheduler is judged all the same, but no profile is responsible for it.
+            let difference = self.engine.check_index(pod, Timestamp::from_seconds(NOW)).unwrap_or_default();
+            if let Some(difference) = difference {
+                return Err(CaseError::Index { pod: pod.key(), difference });
+            }
+        }
         let evaluation = self.evaluate(pod);
-        let snapshot = self.cluster.snapshot();
+        let snapshot = self.engine.cluster.snapshot();
         let verdict = Verdict::new(pod, &evaluation, snapshot);
         let chosen = evaluation.chosen.map(|row| snapshot.node(row).name().clone());
         for victim in evaluation.evicted() {
-            self.cluster.remove_pod(&victim.uid);
+            self.engine.cluster.remove_pod(&victim.uid);
         }
         if let Some(node_name) = chosen {
             self.place(pod, node_name)?;
@@ -137,7 +163,7 @@ impl<'p> Court<'p> {
     fn evaluate(&mut self, pod: &Arc<Pod>) -> Evaluation {
         let memories = Memories::default();
         let context = Context {
-            cluster: self.cluster.snapshot(),
+            cluster: self.engine.cluster.snapshot(),
             now: Timestamp::from_seconds(NOW),
             memories: &memories,
             seed: 0,
@@ -148,9 +174,9 @@ impl<'p> Court<'p> {
 
     /// Puts a pod on the node that was chosen. Nominations stay as the case gives them, the pod's own as well.
     fn place(&mut self, pod: &Arc<Pod>, node_name: Arc<str>) -> Result<(), CaseError> {
-        self.cluster.add_pod(Arc::new(Pod { node_name: Some(node_name), ..(**pod).clone() }))?;
+        self.engine.cluster.add_pod(Arc::new(Pod { node_name: Some(node_name), ..(**pod).clone() }))?;
         if let Some(node_name) = pod.nominated_node_name() {
-            self.cluster.nominate(pod.clone(), node_name);
+            self.engine.cluster.nominate(pod.clone(), node_name);
         }
         Ok(())
     }

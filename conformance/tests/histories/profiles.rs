@@ -127,9 +127,15 @@ fn configs() -> Vec<Value> {
         ),
         without("multiPoint", &["InterPodAffinity", "PodTopologySpread"]),
         without("multiPoint", &["NodeResourcesFit", "NodePorts", "VolumeBinding"]),
+        // Without those that look further, what is left of the volumes' plugins looks at one node and at objects.
+        without("multiPoint", &["VolumeBinding", "VolumeRestrictions"]),
+        without("multiPoint", &["DynamicResources"]),
         // What the later point then misses is an error.
         without("preFilter", &["PodTopologySpread"]),
         without("preFilter", &["InterPodAffinity", "NodeResourcesFit"]),
+        without("preFilter", &["NodePorts"]),
+        without("preFilter", &["DynamicResources"]),
+        without("preFilter", &["VolumeBinding", "VolumeRestrictions", "VolumeZone", "NodeVolumeLimits"]),
         without("preScore", &["InterPodAffinity"]),
         without("filter", &["*"]),
         without("score", &["*"]),
