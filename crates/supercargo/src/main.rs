@@ -48,7 +48,11 @@ enum Command {
     #[command(subcommand)]
     Bench(BenchCommand),
     /// Judge conformance cases: one case a line in, one verdict a line out
-    Verdicts,
+    Verdicts {
+        /// Decide each pod by the engine's index as well; another decision there is an error of the case
+        #[arg(long)]
+        check_index: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -88,7 +92,7 @@ fn run(line: CommandLine) -> Outcome {
         Command::Explain(options) => explain::run(&options, &registry),
         Command::Capacity(options) => capacity::run(&options, &registry),
         Command::Bench(BenchCommand::Decide(options)) => bench::run(&options, &registry),
-        Command::Verdicts => verdicts::run(&registry),
+        Command::Verdicts { check_index } => verdicts::run(&registry, check_index),
     };
     result.unwrap_or_else(|error| Outcome::failure(&error))
 }

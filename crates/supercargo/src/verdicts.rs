@@ -11,17 +11,18 @@ use crate::outcome::Outcome;
 /// A case is one line; a longer one is refused instead of filling the memory.
 const CASE_BYTES_MAX: u64 = 1 << 30;
 
-pub(crate) fn run(registry: &Registry) -> anyhow::Result<Outcome> {
-    judge_all(io::stdin().lock(), BufWriter::new(io::stdout().lock()), registry)
+pub(crate) fn run(registry: &Registry, check_index: bool) -> anyhow::Result<Outcome> {
+    let judge = Judge::new(registry);
+    let judge = if check_index { judge.checking_index() } else { judge };
+    judge_all(io::stdin().lock(), BufWriter::new(io::stdout().lock()), judge)
 }
 
 /// Judges a case a line, and writes a verdict a line. A line is written whole or not at all.
 pub(crate) fn judge_all(
     mut input: impl BufRead,
     mut output: impl Write,
-    registry: &Registry,
+    mut judge: Judge<'_>,
 ) -> anyhow::Result<Outcome> {
-    let mut judge = Judge::new(registry);
     let mut failures = Failures::default();
     let mut line = String::new();
     for number in 1_u64.. {

@@ -53,6 +53,9 @@ fn dependencies_point_one_way() {
     }
 }
 
+/// Files that use other cores and wait for them, so that what comes out is the same on one.
+const WAITS_FOR_ITS_THREADS: [&str; 1] = ["engine/src/index/kernels.rs"];
+
 #[test]
 fn pure_crates_touch_nothing_outside() {
     for name in PURE {
@@ -62,6 +65,9 @@ fn pure_crates_touch_nothing_outside() {
             }
             for (number, line) in code(&read(&file)) {
                 for path in IMPURE_PATHS {
+                    if WAITS_FOR_ITS_THREADS.iter().any(|end| file.ends_with(end)) && *path == "std::thread" {
+                        continue;
+                    }
                     assert!(!line.contains(path), "{}:{number} uses {path}", file.display());
                 }
             }
