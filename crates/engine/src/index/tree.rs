@@ -385,6 +385,8 @@ mod tests {
         value: i16,
         start: u32,
         excluded: Vec<u32>,
+        /// So many of the highest rows are excluded as well.
+        excluded_best: usize,
     }
 
     /// Rows around the borders of lines and of lines of lines.
@@ -392,12 +394,18 @@ mod tests {
         prop_oneof![0..200u32, 4000..4200u32, 8100..8300u32]
     }
 
+    /// Few values, so that there are ties, or many, so that there are none.
+    fn value() -> impl Strategy<Value = i16> {
+        prop_oneof![-1..4i16, -1..1000i16]
+    }
+
     fn question() -> impl Strategy<Value = Question> {
         let excluded = prop::collection::btree_set(row(), 0..20);
-        (0..4i16, row(), excluded).prop_map(|(value, start, excluded)| Question {
+        (0..4i16, row(), excluded, 0..20usize).prop_map(|(value, start, excluded, excluded_best)| Question {
             value,
             start,
             excluded: excluded.into_iter().collect(),
+            excluded_best,
         })
     }
 
@@ -405,7 +413,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
         #[test]
         fn a_plane_is_a_map_from_rows_to_values(
-            writes in prop::collection::vec((row(), -1..4i16), 1..400),
+            writes in prop::collection::vec((row(), value()), 1..400),
             questions in prop::collection::vec(question(), 10),
         ) {
             let (mut plane, mut model) = (Plane::new(), std::collections::BTreeMap::new());
@@ -416,7 +424,12 @@ mod tests {
                 prop_assert_eq!(plane.len(), model.len());
                 prop_assert_eq!(plane.best(), model.values().copied().max().unwrap_or(ABSENT));
             }
-            for Question { value, start, excluded } in questions {
+            for Question { value, start, mut excluded, excluded_best } in questions {
+                let mut by_value: Vec<(i16, u32)> = model.iter().map(|(row, value)| (*value, *row)).collect();
+                by_value.sort_unstable();
+                excluded.extend(by_value.iter().rev().take(excluded_best).map(|(_, row)| *row));
+                excluded.sort_unstable();
+                excluded.dedup();
                 let kept = || model.iter().filter(|(row, _)| excluded.binary_search(row).is_err());
                 prop_assert_eq!(
                     plane.best_without(&excluded),
