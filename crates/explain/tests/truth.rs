@@ -223,7 +223,9 @@ impl World {
             Remedy::DropAddedAffinity { .. } => {
                 for profile in self.config["profiles"].as_array_mut().into_iter().flatten() {
                     for plugin in profile["pluginConfig"].as_array_mut().into_iter().flatten() {
-                        drop_field(&mut plugin["args"]["addedAffinity"], REQUIRED);
+                        if let Some(added) = plugin["args"].get_mut("addedAffinity") {
+                            drop_field(added, REQUIRED);
+                        }
                     }
                 }
                 self.profile = Arc::new(profile_of(&self.config).expect("the configuration is still valid"));
