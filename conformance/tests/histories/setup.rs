@@ -115,6 +115,10 @@ impl Setup {
     /// A template by number. The first few are used again and again, the others once.
     pub(crate) fn template(&self, number: usize) -> Template {
         let chance = &mut Chance::new(self.seed ^ ((number as u64 + 1) << 32));
+        // Some are like another one in all but how important they are, which no filter and no score looks at.
+        if number % 4 == 3 {
+            return self.template(number - 1).with_other_priority(chance);
+        }
         let feature = self.focus.filter(|_| chance.percent(60)).map(|(feature, _)| feature);
         template(chance, self.profiles.len(), feature)
     }

@@ -98,6 +98,16 @@ pub(crate) fn template(chance: &mut Chance, schedulers: usize, certain: Option<&
     template
 }
 
+impl Template {
+    pub(crate) fn with_other_priority(mut self, chance: &mut Chance) -> Self {
+        priority(chance, &mut self.pod);
+        if !self.features.contains(&"priority") {
+            self.features.push("priority");
+        }
+        self
+    }
+}
+
 /// Every name that a feature can have.
 pub(crate) fn feature_names() -> impl Iterator<Item = &'static str> {
     FEATURES.iter().map(|(_, (name, _))| *name)
