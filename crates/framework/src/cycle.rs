@@ -39,6 +39,11 @@ pub struct Cycle<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct CycleState(TypedMap);
 
+/// Pods to be tried as soon as possible, by UID, however long they would have waited. A plugin puts this into the cycle at
+/// Reserve, Permit or PostBind; it counts when the pod of the cycle is permitted, and again when it is bound.
+#[derive(Clone, Debug, Default)]
+pub struct PodsToActivate(pub Vec<Arc<str>>);
+
 impl<'a> Cycle<'a> {
     /// Goes on with a cycle after a wait, on the cluster as it is by then.
     pub fn resume(pod: &'a Arc<Pod>, context: Context<'a>, state: CycleState) -> Self {

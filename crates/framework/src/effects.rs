@@ -9,6 +9,8 @@ use serde_json::Value;
 use supercargo_model::{KindId, ObjectKey, Pod, Timestamp};
 
 use crate::events::{Change, ClusterEvent};
+use crate::extender::ExtenderQuestion;
+use crate::points::Nomination;
 use crate::status::Status;
 
 /// Something to be done outside the engine.
@@ -39,15 +41,67 @@ pub enum Effect {
         /// The object.
         key: ObjectKey,
     },
-    /// Tell people, as an event on the pod.
-    Record {
-        /// The pod that the event is about.
-        pod: Arc<Pod>,
-        /// A short reason in CamelCase.
-        reason: &'static str,
-        /// The text.
-        note: String,
+    /// Make room: say on a pod that it is evicted, then delete it. A pod that is gone already is no failure.
+    Evict {
+        /// The pod that has to go.
+        victim: Arc<Pod>,
+        /// The pod that needs the room.
+        preemptor: Arc<Pod>,
     },
+    /// Change what a pod says about its scheduling.
+    UpdateStatus {
+        /// The pod.
+        pod: Arc<Pod>,
+        /// The condition to set; none to leave all as they are.
+        condition: Option<PodCondition>,
+        /// The node that it is nominated to from now on.
+        nomination: Nomination,
+    },
+    /// Ask an extender, by its place among those of the configuration.
+    Ask {
+        /// Its place.
+        extender: usize,
+        /// What to ask.
+        question: ExtenderQuestion,
+    },
+    /// Tell people, as an event on the pod.
+    Record(Notice),
+}
+
+/// A condition of a pod, such as `PodScheduled`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodCondition {
+    /// Its type.
+    pub kind: &'static str,
+    /// Whether it holds.
+    pub holds: bool,
+    /// Why, in CamelCase.
+    pub reason: &'static str,
+    /// Why, in words for people.
+    pub message: String,
+    /// Since when it holds, or does not.
+    pub since: Timestamp,
+    /// The `metadata.generation` of the pod that it is about.
+    pub observed_generation: i64,
+}
+
+/// An event to be told to people.
+#[derive(Clone, Debug)]
+pub struct Notice {
+    /// The pod that it is about.
+    pub pod: Arc<Pod>,
+    /// The `schedulerName` of the profile that tells.
+    pub reporter: Arc<str>,
+    /// Whether something is wrong.
+    pub is_warning: bool,
+    /// A short reason in CamelCase.
+    pub reason: &'static str,
+    /// What was being done, in CamelCase.
+    pub action: &'static str,
+    /// The text.
+    pub note: String,
+    /// Another pod that has to do with it.
+    pub related: Option<Arc<Pod>>,
 }
 
 /// How far a step has come.

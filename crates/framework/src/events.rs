@@ -143,6 +143,28 @@ impl Actions {
     /// Everything.
     pub const ALL: Self = Actions((1 << 13) - 1);
 
+    /// What upstream calls it; nothing if several things happened of which it knows no common name.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::ADD => "Add",
+            Self::DELETE => "Delete",
+            Self::UPDATE_NODE_ALLOCATABLE => "UpdateNodeAllocatable",
+            Self::UPDATE_NODE_LABEL => "UpdateNodeLabel",
+            Self::UPDATE_NODE_TAINT => "UpdateNodeTaint",
+            Self::UPDATE_NODE_CONDITION => "UpdateNodeCondition",
+            Self::UPDATE_NODE_ANNOTATION => "UpdateNodeAnnotation",
+            Self::UPDATE_NODE_DECLARED_FEATURE => "UpdateNodeDeclaredFeature",
+            Self::UPDATE_POD_LABEL => "UpdatePodLabel",
+            Self::UPDATE_POD_SCALE_DOWN => "UpdatePodScaleDown",
+            Self::UPDATE_POD_TOLERATION => "UpdatePodToleration",
+            Self::UPDATE_POD_GATES_ELIMINATED => "UpdatePodSchedulingGatesEliminated",
+            Self::UPDATE_POD_GENERATED_CLAIM => "UpdatePodGeneratedResourceClaim",
+            Self::UPDATE => "Update",
+            Self::ALL => "All",
+            _ => "",
+        }
+    }
+
     /// Both.
     pub const fn or(self, other: Self) -> Self {
         Actions(self.0 | other.0)

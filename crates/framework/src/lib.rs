@@ -49,6 +49,7 @@ mod diagnosis;
 mod duration;
 mod effects;
 mod events;
+mod extender;
 mod memory;
 mod plugin;
 mod points;
@@ -65,11 +66,12 @@ pub use counting::{
     Cell, CountedFilter, CountedScore, Counter, Counts, Groups, MatcherTerm, PodMatcher, Scope, Tally,
     TermRole,
 };
-pub use cycle::{Context, Cycle, CycleState};
+pub use cycle::{Context, Cycle, CycleState, PodsToActivate};
 pub use diagnosis::{Diagnosis, Rejections, unfit_message};
 pub use duration::{GoDuration, InvalidDuration};
-pub use effects::{Effect, News, Step};
+pub use effects::{Effect, News, Notice, PodCondition, Step};
 pub use events::{Actions, Change, ClusterEvent, Enqueue, EventResource, Hint};
+pub use extender::{AskedNode, ExtenderAnswer, ExtenderQuestion, NodeVictims};
 pub use memory::{Memories, Memory};
 pub use plugin::{Extensions, Plugin, PluginInstance, Point};
 pub use points::{

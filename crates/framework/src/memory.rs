@@ -82,6 +82,16 @@ impl Memories {
         Ok(unknown)
     }
 
+    /// Knows what `declared` knows, and forgets everything else.
+    pub fn keep_declared(&mut self, declared: &Memories) {
+        for (name, handler) in &self.handlers {
+            if !declared.handlers.contains_key(name) {
+                (handler.forget)(&mut self.values);
+            }
+        }
+        self.handlers.clone_from(&declared.handlers);
+    }
+
     /// Forgets what is remembered under a name; false if nobody declared it.
     pub fn forget(&mut self, name: &str) -> bool {
         let Some(handler) = self.handlers.get(name) else { return false };
@@ -114,6 +124,14 @@ mod tests {
         with_stranger.insert("Stranger".to_owned(), Value::Null);
         assert_eq!(restored.load(with_stranger).expect("valid"), ["Stranger"]);
         assert_eq!(restored.get::<Count>(), Some(&Count(2)));
+
+        let declared = restored.clone();
+        restored.keep_declared(&declared);
+        assert_eq!(restored.get::<Count>(), Some(&Count(2)), "what is still declared is kept");
+        let mut emptied = restored.clone();
+        emptied.keep_declared(&Memories::default());
+        assert_eq!(emptied.get::<Count>(), None, "the rest is forgotten");
+        assert!(!emptied.forget("Count"), "and nobody knows it");
 
         assert!(restored.forget("Count"));
         assert_eq!(restored.get::<Count>(), None);

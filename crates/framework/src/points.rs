@@ -5,7 +5,7 @@
 //! they want done in the world they return as an [`Effect`].
 
 use std::any::Any;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use crate::counting::{CountedFilter, CountedScore};
 use crate::cycle::{Context, Cycle};
 use crate::diagnosis::Rejections;
 use crate::effects::{News, Step};
+use crate::extender::NodeVictims;
 use crate::memory::Memories;
 use crate::status::Status;
 
@@ -115,6 +116,23 @@ pub trait PostFilter: Send + Sync {
         rejections: &dyn Rejections,
         rehearsal: &dyn Rehearsal,
     ) -> PostFilterResult;
+
+    /// The victims on each of the nodes that [`PostFilter::post_filter`] has chosen from, where extenders have a say in that.
+    fn candidates(
+        &self,
+        cycle: &Cycle<'_>,
+        rejections: &dyn Rejections,
+        rehearsal: &dyn Rehearsal,
+    ) -> BTreeMap<Arc<str>, NodeVictims> {
+        let _ = (cycle, rejections, rehearsal);
+        BTreeMap::new()
+    }
+
+    /// Chooses from the candidates that extenders have left.
+    fn choose(&self, cycle: &Cycle<'_>, candidates: BTreeMap<Arc<str>, NodeVictims>) -> PostFilterResult {
+        let _ = (cycle, candidates);
+        PostFilterResult::default()
+    }
 }
 
 /// The answer of [`PostFilter::post_filter`].

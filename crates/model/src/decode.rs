@@ -119,6 +119,11 @@ impl Decoder {
         self.decode_as(json, &header.api_version, &header.kind)
     }
 
+    /// Reads one object of a kind that is known beforehand: objects in lists do not say what they are.
+    pub fn decode_kind(&self, json: &str, kind: KindId) -> Result<Decoded, DecodeError> {
+        self.decode_as(json, &kind.api_version(), kind.kind)
+    }
+
     fn decode_as(&self, json: &str, api_version: &str, kind: &str) -> Result<Decoded, DecodeError> {
         match (api_version, kind) {
             ("v1", "Pod") => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::cluster::{ImageId, LabelPair};
 use crate::intern::Interned;
@@ -32,6 +32,8 @@ pub struct Node {
     pub(crate) images: Box<[ImageId]>,
     /// `status.declaredFeatures`
     pub declared_features: Box<[Box<str>]>,
+    /// The status of each of `status.conditions`, by type.
+    pub conditions: Interned<Labels>,
     /// The object as it came, if somebody asked for it to be kept.
     pub raw: Option<Arc<RawObject>>,
 }
@@ -69,6 +71,8 @@ pub(crate) struct NodeStatusWords {
     pub(crate) images: Vec<ImageWords>,
     #[serde(deserialize_with = "null_default")]
     pub(crate) declared_features: Box<[Box<str>]>,
+    #[serde(deserialize_with = "conditions")]
+    pub(crate) conditions: Labels,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -80,10 +84,29 @@ pub(crate) struct ImageWords {
     pub(crate) size_bytes: i64,
 }
 
+/// Reads a list of conditions as what each of them says, without since when and why.
+fn conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Labels, D::Error> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Condition {
+        #[serde(rename = "type", deserialize_with = "null_default")]
+        kind: String,
+        #[serde(deserialize_with = "null_default")]
+        status: String,
+    }
+    let conditions: Vec<Condition> = null_default(deserializer)?;
+    Ok(conditions.into_iter().map(|condition| (condition.kind, condition.status)).collect())
+}
+
 impl NodeWords {
     /// `metadata.name`
     pub fn name(&self) -> &str {
         &self.metadata.name
+    }
+
+    /// `metadata`
+    pub fn metadata(&self) -> &MetadataWords {
+        &self.metadata
     }
 
     /// `metadata`, for whoever makes many nodes of one.

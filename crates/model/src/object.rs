@@ -176,6 +176,18 @@ impl Objects {
         objects.filter_map(|(key, value)| Some((&*key.name, value.downcast_ref()?)))
     }
 
+    /// The object of that name, whatever its type.
+    pub fn find(&self, kind: KindId, key: &ObjectKey) -> Option<Object> {
+        let value = self.kinds.get(&kind)?.objects.get(key)?.clone();
+        Some(Object { kind, key: key.clone(), value })
+    }
+
+    /// All objects of a kind, whatever its type, in name order.
+    pub fn of_kind(&self, kind: KindId) -> impl Iterator<Item = Object> {
+        let objects = self.kinds.get(&kind).into_iter().flat_map(|store| store.objects.iter());
+        objects.map(move |(key, value)| Object { kind, key: key.clone(), value: value.clone() })
+    }
+
     /// A number that changes whenever any object does.
     pub fn latest_version(&self) -> u64 {
         self.version
@@ -209,6 +221,9 @@ pub struct MetadataWords {
     /// What tells it from an earlier state of itself.
     #[serde(deserialize_with = "null_default")]
     pub resource_version: Box<str>,
+    /// How often its `spec` was changed.
+    #[serde(deserialize_with = "null_default")]
+    pub generation: i64,
     /// Its labels.
     #[serde(deserialize_with = "null_default")]
     pub labels: Labels,

@@ -6,6 +6,7 @@
 mod changes;
 mod images;
 mod labels;
+mod nominations;
 mod order;
 mod rows;
 mod usage;
@@ -474,45 +475,26 @@ impl Cluster {
         }
     }
 
+    /// The bound pod with that UID.
+    pub fn bound_pod(&self, uid: &str) -> Option<&Arc<Pod>> {
+        self.bound.get(uid).map(|BoundPod(pod)| pod)
+    }
+
+    /// How many pods are bound.
+    pub fn bound_pod_count(&self) -> usize {
+        self.bound.len()
+    }
+
+    /// All bound pods, in no particular order.
+    pub fn bound_pods(&self) -> impl Iterator<Item = &Arc<Pod>> {
+        self.bound.iter().map(|BoundPod(pod)| pod)
+    }
+
     /// Replaces a bound pod by a later state of itself, or adds it. Where that cannot be done nothing changes.
     pub fn update_pod(&mut self, pod: Arc<Pod>) -> Result<(), ClusterError> {
         node_of(&pod)?;
         self.remove_pod(&pod.uid);
         self.add_pod(pod)
-    }
-
-    /// Notes that preemption is making room for a pending pod on a node.
-    pub fn nominate(&mut self, pod: Arc<Pod>, node_name: &str) {
-        self.clear_nomination(&pod.uid);
-        self.state.version += 1;
-        let node_name = self.interner.name(node_name);
-        self.nominations.insert(pod.uid.clone(), node_name.clone());
-        self.note_nomination(&node_name);
-        Arc::make_mut(&mut self.state.nominated).entry(node_name).or_default().push(pod);
-    }
-
-    /// Forgets a nomination; false if the pod had none.
-    pub fn clear_nomination(&mut self, uid: &str) -> bool {
-        if self.nominations.is_empty() {
-            return false;
-        }
-        let Some(node_name) = self.nominations.remove(uid) else { return false };
-        self.state.version += 1;
-        let nominated = Arc::make_mut(&mut self.state.nominated);
-        if let Some(pods) = nominated.get_mut(&node_name) {
-            pods.retain(|pod| *pod.uid != *uid);
-            if pods.is_empty() {
-                nominated.remove(&node_name);
-            }
-        }
-        self.note_nomination(&node_name);
-        true
-    }
-
-    fn note_nomination(&mut self, node_name: &str) {
-        if let Some(row) = self.state.row_of(node_name) {
-            self.changes.note(Change::Nominations { row });
-        }
     }
 
     /// Adds an object of another kind, or replaces the one of that name.
@@ -557,6 +539,7 @@ impl Cluster {
             allowed_pods: words.status.allocatable.amount(crate::names::resource::PODS),
             images: Arc::make_mut(&mut self.state.images).add_node(&words.status.images),
             declared_features: words.status.declared_features.clone(),
+            conditions: self.interner.labels.intern(words.status.conditions.clone()),
             raw: words.raw.clone(),
         }
     }

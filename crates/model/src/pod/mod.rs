@@ -16,7 +16,7 @@ pub use spec::{
     Container, HostPort, InclusionPolicy, NodeAffinity, PodSpec, PreemptionPolicy, SpreadConstraint, Volume,
     VolumeSource, WhenUnsatisfiable,
 };
-pub use words::PodWords;
+pub use words::{PodWords, Unscheduled};
 
 use crate::intern::Interned;
 use crate::labels::Labels;
@@ -24,7 +24,7 @@ use crate::raw::RawObject;
 use crate::time::Timestamp;
 
 /// A pod.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pod {
     /// `metadata.name`
     pub name: Box<str>,

@@ -30,6 +30,17 @@ pub struct PodWords {
     pub raw: Option<Arc<RawObject>>,
 }
 
+/// What a pod says about why it was not scheduled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unscheduled {
+    /// A word in CamelCase.
+    pub reason: Box<str>,
+    /// The same in words for people.
+    pub message: Box<str>,
+    /// Since when.
+    pub since: Option<Timestamp>,
+}
+
 impl PodWords {
     /// Whether the pod has run its course and takes no room any more. kube-scheduler does not watch such pods.
     pub fn is_finished(&self) -> bool {
@@ -48,6 +59,28 @@ impl PodWords {
         if self.metadata.uid.is_empty() {
             self.metadata.uid = format!("{}/{}", self.metadata.namespace, self.metadata.name);
         }
+    }
+
+    /// The node that it is bound to.
+    pub fn node_name(&self) -> Option<&str> {
+        self.spec.node_name.as_deref().filter(|name| !name.is_empty())
+    }
+
+    /// `metadata`
+    pub fn metadata(&self) -> &MetadataWords {
+        &self.metadata
+    }
+
+    /// Why the pod was not scheduled when a scheduler last tried: its condition `PodScheduled`, if that is `False`.
+    pub fn unscheduled(&self) -> Option<Unscheduled> {
+        let is_meant =
+            |condition: &&ConditionWords| condition.kind == "PodScheduled" && condition.status == "False";
+        let condition = self.status.conditions.iter().find(is_meant)?;
+        Some(Unscheduled {
+            reason: condition.reason.as_str().into(),
+            message: condition.message.as_str().into(),
+            since: condition.last_transition_time,
+        })
     }
 
     /// `metadata`, for whoever has to fill in more.
@@ -260,7 +293,7 @@ pub(crate) struct StatusWords {
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 pub(super) struct ConditionWords {
     #[serde(rename = "type", deserialize_with = "null_default")]
     pub(super) kind: String,
@@ -268,6 +301,9 @@ pub(super) struct ConditionWords {
     pub(super) status: String,
     #[serde(deserialize_with = "null_default")]
     pub(super) reason: String,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) message: String,
+    pub(super) last_transition_time: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
