@@ -260,6 +260,7 @@ impl<S: Subject> Court<S> {
             let outcome = Outcome::Unschedulable {
                 message: "no nodes available to schedule pods".to_owned(),
                 plugins: [].into(),
+                pending: [].into(),
                 nomination: Nomination::Clear,
                 victims: Vec::new(),
             };
@@ -348,6 +349,7 @@ fn outcome(evaluation: &Evaluation, cluster: &Snapshot) -> Outcome {
         return Outcome::Unschedulable {
             message: evaluation.message.clone(),
             plugins: evaluation.diagnosis.unschedulable_plugins.clone(),
+            pending: evaluation.diagnosis.pending_plugins.clone(),
             nomination: evaluation.nomination.clone(),
             victims: evaluation.evicted().cloned().collect(),
         };
@@ -383,10 +385,11 @@ fn compare(expected: &Outcome, actual: &Outcome) -> Result<(), String> {
             same("plans", plans, actual_plans)
         }
         (
-            Outcome::Unschedulable { message, plugins, nomination, victims },
+            Outcome::Unschedulable { message, plugins, pending, nomination, victims },
             Outcome::Unschedulable {
                 message: actual_message,
                 plugins: actual_plugins,
+                pending: actual_pending,
                 nomination: actual_nomination,
                 victims: actual_victims,
             },
@@ -394,6 +397,7 @@ fn compare(expected: &Outcome, actual: &Outcome) -> Result<(), String> {
             let uids = |pods: &[Arc<Pod>]| pods.iter().map(|pod| pod.uid.clone()).collect::<Vec<_>>();
             same("message", message, actual_message)?;
             same("plugins", plugins, actual_plugins)?;
+            same("pending plugins", pending, actual_pending)?;
             same("nomination", nomination, actual_nomination)?;
             same("victims", &uids(victims), &uids(actual_victims))
         }

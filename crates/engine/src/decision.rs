@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use supercargo_framework::{Nomination, Plan};
-use supercargo_model::{Pod, Row, Timestamp};
+use supercargo_model::{Pod, Row, Snapshot, Timestamp};
+
+use crate::evaluate::Evaluation;
 
 /// What was decided for a pod. Small enough to keep for every pod: [`crate::Engine::unfold`] turns it into all that was
 /// said, as long as the cluster has not changed since.
@@ -46,6 +48,8 @@ pub enum Outcome {
         message: String,
         /// The plugins that rejected it.
         plugins: BTreeSet<&'static str>,
+        /// Those of them that wait for something outside.
+        pending: BTreeSet<&'static str>,
         /// What becomes of its nominated node.
         nomination: Nomination,
         /// The pods to evict to make room.
@@ -59,6 +63,32 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// What comes of an evaluation on a cluster.
+    pub(crate) fn of(evaluation: Evaluation, cluster: &Snapshot) -> Self {
+        if let Some(error) = evaluation.error {
+            return Outcome::Failed { error };
+        }
+        match evaluation.chosen {
+            Some(row) => {
+                let place = evaluation.feasible.iter().position(|feasible| *feasible == row);
+                Outcome::Place {
+                    row,
+                    node: cluster.node(row).name().clone(),
+                    score: place.and_then(|place| evaluation.totals.get(place)).copied().unwrap_or(0),
+                    feasible: evaluation.feasible.len(),
+                    plans: evaluation.plans,
+                }
+            }
+            None => Outcome::Unschedulable {
+                victims: evaluation.evicted().cloned().collect(),
+                message: evaluation.message,
+                plugins: evaluation.diagnosis.unschedulable_plugins,
+                pending: evaluation.diagnosis.pending_plugins,
+                nomination: evaluation.nomination,
+            },
+        }
+    }
+
     /// What tells this outcome from another one, in words; none if they are the same.
     pub fn difference(&self, other: &Self) -> Option<String> {
         let (this, other) = (self.words(), other.words());
@@ -74,10 +104,10 @@ impl Outcome {
                     row.0
                 )
             }
-            Outcome::Unschedulable { message, plugins, nomination, victims } => {
+            Outcome::Unschedulable { message, plugins, pending, nomination, victims } => {
                 let victims: Vec<String> = victims.iter().map(|pod| pod.key()).collect();
                 format!(
-                    "unschedulable: {message:?}, by {plugins:?}, nomination {nomination:?}, victims {victims:?}"
+                    "unschedulable: {message:?}, by {plugins:?}, pending {pending:?}, nomination {nomination:?}, victims {victims:?}"
                 )
             }
             Outcome::Failed { error } => format!("failed: {error}"),
@@ -89,6 +119,7 @@ impl Outcome {
         Outcome::Unschedulable {
             message: "no nodes available to schedule pods".to_owned(),
             plugins: BTreeSet::new(),
+            pending: BTreeSet::new(),
             nomination: Nomination::Clear,
             victims: Vec::new(),
         }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use supercargo_framework::{Context, Fixes, Memories, PostFilterResult, Profile, unfit_message};
+use supercargo_framework::{
+    Context, Cycle, CycleState, Fixes, Memories, PluginInstance, PostFilterResult, Profile, unfit_message,
+};
 use supercargo_model::{Cluster, ClusterError, Pod, Row, Snapshot, Timestamp};
 
 use crate::chance::Seed;
@@ -22,6 +24,8 @@ pub struct Engine {
     memories: Memories,
     index: Index,
     attempts: u64,
+    /// Attempts before this one were made by other profiles.
+    first_attempt: u64,
     start: usize,
 }
 
@@ -60,7 +64,7 @@ pub struct UnknownProfile {
     pub scheduler_name: String,
 }
 
-/// The cluster has changed since a decision was made, so what was said then cannot be said again.
+/// The cluster, or the profile, has changed since a decision was made, so what was said then cannot be said again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the decision was made on version {decided} of the cluster, which is at version {current} now")]
 pub struct StaleDecision {
@@ -91,7 +95,118 @@ impl Engine {
             profile.declare_memories(&mut memories);
         }
         let index = Index::new(&profiles);
-        Engine { cluster: Cluster::default(), profiles, options, memories, index, attempts: 0, start: 0 }
+        Engine {
+            cluster: Cluster::default(),
+            profiles,
+            options,
+            memories,
+            index,
+            attempts: 0,
+            first_attempt: 0,
+            start: 0,
+        }
+    }
+
+    /// Goes on with other profiles. What plugins remember stays for those that are still there, or still in use.
+    pub(crate) fn replace(&mut self, profiles: Vec<Profile>, options: EngineOptions, used: &[Arc<Profile>]) {
+        let mut declared = Memories::default();
+        for profile in profiles.iter().chain(used.iter().map(|profile| &**profile)) {
+            profile.declare_memories(&mut declared);
+        }
+        self.memories.keep_declared(&declared);
+        self.index = Index::reading(&profiles, &mut self.cluster);
+        (self.profiles, self.options, self.first_attempt) = (profiles, options, self.attempts);
+    }
+
+    /// The profiles, in the order of the configuration.
+    pub fn profiles(&self) -> &[Profile] {
+        &self.profiles
+    }
+
+    /// What plugins can look at now, and the profiles.
+    pub(crate) fn view(&mut self, now: Timestamp) -> (Context<'_>, &[Profile]) {
+        let context = self.options.context(self.cluster.snapshot(), &self.memories, now, self.attempts);
+        (context, &self.profiles)
+    }
+
+    /// What plugins could look at in an earlier attempt, and the profiles.
+    pub(crate) fn view_of<'a>(
+        &'a self,
+        cluster: &'a Snapshot,
+        memories: &'a Memories,
+        now: Timestamp,
+        attempt: u64,
+    ) -> (Context<'a>, &'a [Profile]) {
+        (self.options.context(cluster, memories, now, attempt), &self.profiles)
+    }
+
+    pub(crate) fn rules(&self) -> Rules {
+        self.options.rules
+    }
+
+    /// Counts an attempt that somebody else makes: its number, and where it begins to look for nodes.
+    pub(crate) fn next_attempt(&mut self) -> (u64, usize) {
+        self.attempts += 1;
+        (self.attempts - 1, self.start)
+    }
+
+    /// Where the next attempt begins to look for nodes.
+    pub(crate) fn set_start(&mut self, start: usize) {
+        self.start = start;
+    }
+
+    /// Goes on with a pod's cycle: its plugins leave what they work out in the state, and may change what they remember.
+    pub(crate) fn with_cycle<R>(
+        &mut self,
+        pod: &Arc<Pod>,
+        state: &mut CycleState,
+        now: Timestamp,
+        act: impl FnOnce(&Profile, &mut Cycle<'_>, &mut Memories) -> R,
+    ) -> R {
+        self.with_cycle_of(None, pod, state, now, act)
+    }
+
+    /// The same with the plugins of a certain profile; if none is given, the one that is responsible.
+    pub(crate) fn with_cycle_of<R>(
+        &mut self,
+        profile: Option<&Profile>,
+        pod: &Arc<Pod>,
+        state: &mut CycleState,
+        now: Timestamp,
+        act: impl FnOnce(&Profile, &mut Cycle<'_>, &mut Memories) -> R,
+    ) -> R {
+        let profile = profile
+            .unwrap_or_else(|| responsible(&self.profiles, pod).expect("a pod with a cycle has a profile").1);
+        // What they remembered before is what they look at; what they change is seen by the next.
+        let before = self.memories.clone();
+        let context = self.options.context(self.cluster.snapshot(), &before, now, self.attempts);
+        let mut cycle = Cycle::resume(pod, context, std::mem::take(state));
+        let result = act(profile, &mut cycle, &mut self.memories);
+        *state = cycle.into_state();
+        result
+    }
+
+    /// What the plugins that have something to do after the decision need for it from PreFilter.
+    pub(crate) fn prepare(&mut self, pod: &Arc<Pod>, now: Timestamp) -> CycleState {
+        let mut state = CycleState::default();
+        let (_, profile) =
+            responsible(&self.profiles, pod).expect("a pod that was decided for has a profile");
+        let later: Vec<&'static str> = (profile.reserve.iter().map(|named| named.name))
+            .chain(profile.permit.iter().map(|named| named.name))
+            .chain(profile.pre_bind.iter().map(|named| named.name))
+            .collect();
+        let is_needed = |plugin: &PluginInstance| later.contains(&plugin.name) && plugin.concerns(pod);
+        let needed: Vec<&'static str> =
+            profile.plugins().iter().filter(|plugin| is_needed(plugin)).map(|plugin| plugin.name).collect();
+        if !needed.is_empty() {
+            self.with_cycle(pod, &mut state, now, |profile, cycle, _| {
+                for named in profile.pre_filter.iter().filter(|named| needed.contains(&named.name)) {
+                    // What it says was heard when the decision was made.
+                    let _ = named.plugin.pre_filter(cycle);
+                }
+            });
+        }
+        state
     }
 
     /// What plugins remember.
@@ -146,7 +261,7 @@ impl Engine {
         attempt: u64,
     ) -> Result<Outcome, UnknownProfile> {
         let evaluation = self.evaluate(pod, now, attempt, Thoroughness::FirstRejection)?;
-        Ok(self.outcome(evaluation))
+        Ok(Outcome::of(evaluation, self.cluster.snapshot()))
     }
 
     /// Decides by what is kept; none if that is not enough to know.
@@ -187,7 +302,7 @@ impl Engine {
     /// Everything that was said when a decision was made.
     pub fn unfold(&mut self, decision: &Decision) -> Result<Evaluation, StaleDecision> {
         let current = self.cluster.snapshot().version();
-        if current != decision.version {
+        if current != decision.version || decision.attempt < self.first_attempt {
             return Err(StaleDecision { decided: decision.version, current });
         }
         let start = std::mem::replace(&mut self.start, decision.start);
@@ -213,31 +328,6 @@ impl Engine {
         let (_, profile) = responsible(&self.profiles, pod)?;
         let context = self.options.context(self.cluster.snapshot(), &self.memories, now, attempt);
         Ok(evaluate(profile, context, pod, self.options.rules, thoroughness, &mut self.start))
-    }
-
-    fn outcome(&mut self, evaluation: Evaluation) -> Outcome {
-        let cluster = self.cluster.snapshot();
-        if let Some(error) = evaluation.error {
-            return Outcome::Failed { error };
-        }
-        match evaluation.chosen {
-            Some(row) => {
-                let place = evaluation.feasible.iter().position(|feasible| *feasible == row);
-                Outcome::Place {
-                    row,
-                    node: cluster.node(row).name().clone(),
-                    score: place.and_then(|place| evaluation.totals.get(place)).copied().unwrap_or(0),
-                    feasible: evaluation.feasible.len(),
-                    plans: evaluation.plans,
-                }
-            }
-            None => Outcome::Unschedulable {
-                victims: evaluation.evicted().cloned().collect(),
-                message: evaluation.message,
-                plugins: evaluation.diagnosis.unschedulable_plugins,
-                nomination: evaluation.nomination,
-            },
-        }
     }
 }
 
@@ -266,6 +356,7 @@ fn unfit_outcome(question: &Question<'_>, unfit: &Unfit<'_>) -> Outcome {
     Outcome::Unschedulable {
         message,
         plugins: unfit.plugins(),
+        pending: unfit.pending(),
         nomination: result.nomination,
         victims: result.victims.into_iter().filter(|victim| !victim.is_terminating()).collect(),
     }

@@ -148,25 +148,50 @@ pub fn evaluate(
     start: &mut usize,
 ) -> Evaluation {
     let mut cycle = Cycle::new(pod, context);
+    let (mut evaluation, filters) = search(profile, &mut cycle, rules, thoroughness, start);
+    finish(profile, &mut cycle, &filters, rules, &mut evaluation, &[]);
+    evaluation
+}
+
+/// Looks for the nodes on which the pod can run.
+pub(crate) fn search<'a>(
+    profile: &'a Profile,
+    cycle: &mut Cycle<'_>,
+    rules: Rules,
+    thoroughness: Thoroughness,
+    start: &mut usize,
+) -> (Evaluation, Filters<'a>) {
     let mut evaluation = Evaluation::default();
-    let pre_filtered = pre_filter(profile, &mut cycle);
+    let pre_filtered = pre_filter(profile, cycle);
     evaluation.diagnosis.unschedulable_plugins = pre_filtered.plugins.clone();
     if pre_filtered.status.is_success() {
-        let search = Search { profile, cycle: &cycle, rules, thoroughness, pre_filtered: &pre_filtered };
+        let search = Search { profile, cycle, rules, thoroughness, pre_filtered: &pre_filtered };
         search.run(&mut evaluation, start);
     } else {
-        reject_outright(pre_filtered.status, &mut evaluation);
+        reject_outright(pre_filtered.status.clone(), &mut evaluation);
     }
+    (evaluation, pre_filtered.filters)
+}
+
+/// Picks one of the nodes that were found, or finds out what could be done if there are none. `added` goes to the scores of
+/// the feasible nodes on top of what plugins give them.
+pub(crate) fn finish(
+    profile: &Profile,
+    cycle: &mut Cycle<'_>,
+    filters: &Filters<'_>,
+    rules: Rules,
+    evaluation: &mut Evaluation,
+    added: &[i64],
+) {
     if evaluation.error.is_some() {
-        return evaluation;
+        return;
     }
     if evaluation.feasible.is_empty() && rules.run_post_filter {
-        post_filter(profile, &cycle, &pre_filtered.filters, &mut evaluation);
+        post_filter(profile, cycle, filters, evaluation);
     } else if !evaluation.feasible.is_empty() {
-        choose(profile, &mut cycle, rules, &mut evaluation);
-        evaluation.plans = plans(profile, &cycle, evaluation.chosen);
+        choose(profile, cycle, rules, evaluation, added);
+        evaluation.plans = plans(profile, cycle, evaluation.chosen);
     }
-    evaluation
 }
 
 /// Those of some nodes on which a pod can run, in the order given. Nothing is scored, and nobody is evicted.
@@ -199,7 +224,13 @@ fn reject_outright(status: Status, evaluation: &mut Evaluation) {
 }
 
 /// Picks one of the feasible nodes.
-fn choose(profile: &Profile, cycle: &mut Cycle<'_>, rules: Rules, evaluation: &mut Evaluation) {
+fn choose(
+    profile: &Profile,
+    cycle: &mut Cycle<'_>,
+    rules: Rules,
+    evaluation: &mut Evaluation,
+    added: &[i64],
+) {
     if evaluation.feasible.len() == 1 && !rules.score_single_node {
         evaluation.best = evaluation.feasible.clone();
         evaluation.chosen = evaluation.best.first().copied();
@@ -209,6 +240,9 @@ fn choose(profile: &Profile, cycle: &mut Cycle<'_>, rules: Rules, evaluation: &m
         Err(error) => evaluation.error = Some(error),
         Ok(scores) => {
             evaluation.totals = scoring::totals(&scores, evaluation.feasible.len());
+            for (total, added) in evaluation.totals.iter_mut().zip(added) {
+                *total = total.wrapping_add(*added);
+            }
             evaluation.scores = scores;
             evaluation.best = scoring::best(cycle.cluster(), &evaluation.feasible, &evaluation.totals);
             evaluation.chosen =

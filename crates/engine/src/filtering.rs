@@ -107,6 +107,11 @@ impl<'a> Filters<'a> {
 }
 
 impl Filters<'_> {
+    /// The plugins whose Filter has nothing to say about the pod.
+    pub(crate) fn skipped(&self) -> &BTreeSet<&'static str> {
+        &self.skipped
+    }
+
     /// Whether there is anything to run.
     pub(crate) fn is_empty(&self) -> bool {
         self.profile.filter.is_empty()

@@ -13,12 +13,17 @@ mod filtering;
 mod index;
 mod rehearsal;
 mod sampling;
+mod scheduler;
 mod scoring;
 
 pub use chance::{Seed, Ties};
 pub use decision::{Decision, Outcome};
 pub use engine::{Engine, EngineOptions, Indexing, StaleDecision, UnknownProfile};
 pub use evaluate::{Evaluation, FilterWord, PluginScores, Rules, Thoroughness, evaluate, feasible_among};
+pub use scheduler::{
+    Everything, ExtenderSettings, Observation, Order, QueueEvent, QueueLengths, QueuePart, Scheduler,
+    SchedulerOptions, Standing, Ticket,
+};
 
 #[cfg(test)]
 mod tests;

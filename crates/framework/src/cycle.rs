@@ -44,6 +44,13 @@ pub struct CycleState(TypedMap);
 #[derive(Clone, Debug, Default)]
 pub struct PodsToActivate(pub Vec<Arc<str>>);
 
+impl CycleState {
+    /// Takes the value of a type out of it, as far as there is one.
+    pub fn take<T: Clone + Default + Send + Sync + 'static>(&mut self) -> T {
+        self.0.get_mut::<T>().map(std::mem::take).unwrap_or_default()
+    }
+}
+
 impl<'a> Cycle<'a> {
     /// Goes on with a cycle after a wait, on the cluster as it is by then.
     pub fn resume(pod: &'a Arc<Pod>, context: Context<'a>, state: CycleState) -> Self {

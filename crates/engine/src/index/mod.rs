@@ -115,6 +115,15 @@ impl Index {
         Index { recipes, ..Index::default() }
     }
 
+    /// An index for the pods of these profiles in a cluster whose changes somebody else has taken before.
+    pub(crate) fn reading(profiles: &[Profile], cluster: &mut Cluster) -> Self {
+        let mut index = Self::new(profiles);
+        cluster.changes().take(&mut index.changes);
+        index.changes.clear();
+        index.restart(cluster.snapshot());
+        index
+    }
+
     /// Takes note of all changes of the cluster.
     pub(crate) fn sync(&mut self, cluster: &mut Cluster) {
         if cluster.changes().is_empty() {

@@ -127,8 +127,17 @@ impl<'a> Unfit<'a> {
 
     /// The plugins that rejected the pod anywhere.
     pub(crate) fn plugins(&self) -> BTreeSet<&'static str> {
-        let rejected = self.counts().into_iter().filter(|(status, count)| *count > 0 && status.is_rejected());
-        rejected.filter_map(|(status, _)| status.plugin()).collect()
+        self.plugins_that(Status::is_rejected)
+    }
+
+    /// The plugins that wait for something outside.
+    pub(crate) fn pending(&self) -> BTreeSet<&'static str> {
+        self.plugins_that(|status| status.code() == Code::Pending)
+    }
+
+    fn plugins_that(&self, said: impl Fn(&Status) -> bool) -> BTreeSet<&'static str> {
+        let counts = self.counts().into_iter().filter(|(status, count)| *count > 0 && said(status));
+        counts.filter_map(|(status, _)| status.plugin()).collect()
     }
 
     /// Whether filters that count have a say: then trying out a node takes more than the class knows.

@@ -85,7 +85,7 @@ fn a_pod_that_fits_nowhere_is_an_answer() {
     let script = json!({ "filter": { "n1": "unschedulable: full" } });
     let (mut engine, pod) = with_nodes(profile([script]), Rules::LIVE, [node("n1")]);
     let decision = engine.decide(&pod, NOW).expect("there is a profile");
-    let Outcome::Unschedulable { message, plugins, nomination, victims } = decision.outcome else {
+    let Outcome::Unschedulable { message, plugins, nomination, victims, .. } = decision.outcome else {
         panic!("no room")
     };
     assert_eq!(message, "0/1 nodes are available: 1 full.");
@@ -180,4 +180,31 @@ fn what_plugins_remember_outlives_the_cycle_and_the_engine() {
     assert_eq!(node_of(&restored.decide(&pod, NOW).expect("a profile")), "b");
     assert!(restored.memories().forget(Sent::NAME));
     assert_eq!(node_of(&restored.decide(&pod, NOW).expect("a profile")), "a");
+}
+
+#[test]
+fn other_profiles_keep_what_their_plugins_remember_and_forget_the_rest() {
+    let fair = || supercargo_testkit::trial::<Fair>().profile;
+    let conformance = Rules::CONFORMANCE;
+    let (mut engine, pod) = with_nodes(fair(), conformance, [node("a"), node("b")]);
+    let options = EngineOptions {
+        rules: conformance,
+        seed: Seed(1),
+        fixes: Fixes::default(),
+        indexing: Indexing::Checked,
+    };
+    engine.memories().get_mut::<Sent>().0.insert("a".to_owned(), 3);
+    let before = engine.decide(&pod, NOW).expect("a profile");
+    engine.replace(vec![fair()], options, &[]);
+    assert_eq!(node_of(&engine.decide(&pod, NOW).expect("a profile")), "b", "it remembers");
+    assert!(engine.unfold(&before).is_err(), "who decided is not there any more");
+
+    let other = || Profile::new("default-scheduler");
+    engine.replace(vec![other()], options, &[Arc::new(fair())]);
+    engine.replace(vec![fair()], options, &[]);
+    assert_eq!(node_of(&engine.decide(&pod, NOW).expect("a profile")), "b", "it was still in use");
+
+    engine.replace(vec![other()], options, &[]);
+    engine.replace(vec![fair()], options, &[]);
+    assert_eq!(node_of(&engine.decide(&pod, NOW).expect("a profile")), "a", "it was away, and begins anew");
 }

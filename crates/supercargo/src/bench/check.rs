@@ -125,7 +125,7 @@ impl Verdict {
             Outcome::Place { row, score, feasible, plans, .. } => {
                 Verdict { node: Some(row), score, feasible, plans, ..Verdict::default() }
             }
-            Outcome::Unschedulable { message, plugins, nomination, victims } => {
+            Outcome::Unschedulable { message, plugins, nomination, victims, .. } => {
                 let victims = victims.iter().map(|victim| victim.uid.clone()).collect();
                 Verdict { message, plugins, nomination, victims, ..Verdict::default() }
             }

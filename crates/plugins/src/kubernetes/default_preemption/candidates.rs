@@ -133,7 +133,7 @@ fn sort_by_importance(pods: &mut [Arc<Pod>]) {
 }
 
 impl Candidate {
-    fn new(row: Row, victims: Vec<Arc<Pod>>, violations: usize) -> Self {
+    pub(super) fn new(row: Row, victims: Vec<Arc<Pod>>, violations: usize) -> Self {
         let priorities = || victims.iter().map(|pod| i64::from(pod.priority()));
         let highest = priorities().max().unwrap_or(i64::MIN);
         let most_important = || victims.iter().filter(|pod| i64::from(pod.priority()) == highest);

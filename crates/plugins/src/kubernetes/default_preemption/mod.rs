@@ -3,13 +3,14 @@
 mod budgets;
 mod candidates;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
     Actions, Args, ClusterEvent, Code, Context, Cycle, Enqueue, Extensions, FieldProblems, Hint, NodeField,
-    Nomination, Plugin, PodField, PostFilter, PostFilterResult, PreEnqueue, Reads, Rehearsal, Rejections,
-    Status, unfit_message,
+    NodeVictims, Nomination, Plugin, PodField, PostFilter, PostFilterResult, PreEnqueue, Reads, Rehearsal,
+    Rejections, Status, unfit_message,
 };
 use supercargo_model::kinds::PodDisruptionBudget;
 use supercargo_model::pod::PreemptionPolicy;
@@ -108,7 +109,7 @@ impl Plugin for DefaultPreemption {
 }
 
 impl PreEnqueue for DefaultPreemption {
-    /// A pod whose victims are being evicted in the background has to wait; nothing evicts in the background yet.
+    /// A pod whose victims are being evicted has to wait; but that is nothing to decide here: whoever evicts holds it back.
     fn pre_enqueue(&self, _: &Context<'_>, _: &Pod) -> Status {
         Status::success()
     }
@@ -121,12 +122,60 @@ impl PostFilter for DefaultPreemption {
         rejections: &dyn Rejections,
         rehearsal: &dyn Rehearsal,
     ) -> PostFilterResult {
-        let mut result = self.preempt(cycle, rejections, rehearsal);
-        if !result.status.reasons().is_empty() {
-            let message = format!("preemption: {}", result.status.message());
-            result.status = Status::new(result.status.code(), [message.into()]);
+        prefixed(self.preempt(cycle, rejections, rehearsal))
+    }
+
+    fn candidates(
+        &self,
+        cycle: &Cycle<'_>,
+        rejections: &dyn Rejections,
+        rehearsal: &dyn Rehearsal,
+    ) -> BTreeMap<Arc<str>, NodeVictims> {
+        if may_preempt(cycle, rejections).is_err() {
+            return BTreeMap::new();
         }
-        result
+        let potential = rejections.rows(cycle.cluster(), Code::Unschedulable);
+        let (candidates, _) = self.find_candidates(cycle, &potential, rehearsal);
+        let of_node = |candidate: &Arc<Candidate>| {
+            let victims = NodeVictims {
+                pods: candidate.victims.clone(),
+                budget_violations: candidate.violations as i64,
+            };
+            (cycle.cluster().node(candidate.row).name().clone(), victims)
+        };
+        candidates.iter().map(of_node).collect()
+    }
+
+    fn choose(&self, cycle: &Cycle<'_>, candidates: BTreeMap<Arc<str>, NodeVictims>) -> PostFilterResult {
+        let known = candidates.into_iter().filter_map(|(node, victims)| {
+            let row = cycle.cluster().row_of(&node)?;
+            let violations = usize::try_from(victims.budget_violations).unwrap_or(0);
+            Some(Arc::new(Candidate::new(row, victims.pods, violations)))
+        });
+        match candidates::pick(cycle, known.collect()) {
+            Some(best) => nominate(cycle, &best),
+            None => prefixed(PostFilterResult {
+                status: Status::unschedulable("no candidate node for preemption"),
+                ..PostFilterResult::default()
+            }),
+        }
+    }
+}
+
+/// Says who says it.
+fn prefixed(mut result: PostFilterResult) -> PostFilterResult {
+    if !result.status.reasons().is_empty() {
+        let message = format!("preemption: {}", result.status.message());
+        result.status = Status::new(result.status.code(), [message.into()]);
+    }
+    result
+}
+
+fn nominate(cycle: &Cycle<'_>, candidate: &Candidate) -> PostFilterResult {
+    PostFilterResult {
+        status: Status::success(),
+        nomination: Nomination::Node(cycle.cluster().node(candidate.row).name().clone()),
+        victims: candidate.victims.clone(),
     }
 }
 
@@ -163,11 +212,7 @@ impl DefaultPreemption {
             let counts = statuses.iter().map(|(_, status)| (status, 1));
             return fruitless(cluster.node_count(), counts, looked_at);
         };
-        PostFilterResult {
-            status: Status::success(),
-            nomination: Nomination::Node(cluster.node(best.row).name().clone()),
-            victims: best.victims.clone(),
-        }
+        nominate(cycle, &best)
     }
 
     /// Tries nodes, from a random one on, until enough are found that a choice among them is good enough.

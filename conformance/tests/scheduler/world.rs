@@ -1,0 +1,384 @@
+//! A cluster in virtual time: an API server that does what the scheduler orders, or fails when told to.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use supercargo_config::{build_profiles, load};
+use supercargo_engine::{
+    EngineOptions, ExtenderSettings, Indexing, Order, Rules, Scheduler, SchedulerOptions, Seed, Ticket,
+};
+use supercargo_framework::{
+    AskedNode, Effect, ExtenderAnswer, ExtenderQuestion, Fixes, Nomination, Profile, Registry,
+};
+use supercargo_model::{Decoder, Timestamp};
+
+/// A scheduler and the cluster that it works on.
+pub(crate) struct World {
+    pub(crate) scheduler: Scheduler,
+    decoder: Decoder,
+    objects: BTreeMap<String, Value>,
+    now: Timestamp,
+    /// What was ordered and done, in order, as a line each.
+    log: Vec<String>,
+    /// Orders that begin like this fail with this error.
+    faults: Vec<(&'static str, &'static str)>,
+    /// Whether orders stay undone for now.
+    is_slow: bool,
+    undone: Vec<Order>,
+    versions: u64,
+    /// What all extenders answer.
+    extender: Extender,
+}
+
+type Extender = fn(&ExtenderQuestion) -> Result<ExtenderAnswer, String>;
+fn options() -> SchedulerOptions {
+    SchedulerOptions {
+        engine: EngineOptions {
+            rules: Rules::LIVE,
+            seed: Seed(1),
+            fixes: Fixes::default(),
+            indexing: Indexing::Checked,
+        },
+        initial_backoff: Duration::from_secs(1),
+        max_backoff: Duration::from_secs(10),
+        max_unschedulable: Duration::from_secs(300),
+    }
+}
+
+fn profiles_of(config: &str, registry: &Registry) -> Vec<Profile> {
+    let loaded = load(config).expect("the configuration is right");
+    build_profiles(&loaded.kube, registry).expect("the profiles are right")
+}
+
+fn decoder_of(profiles: &[Profile]) -> Decoder {
+    let reads = profiles.iter().filter_map(|profile| profile.reads.as_ref());
+    Decoder::new(reads.flat_map(|reads| reads.kinds.clone()), false)
+}
+
+impl World {
+    /// With the default configuration.
+    pub(crate) fn new() -> Self {
+        Self::with_config("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
+    }
+
+    pub(crate) fn with_config(config: &str) -> Self {
+        Self::with_plugins(config, &supercargo_plugins::registry())
+    }
+
+    pub(crate) fn with_plugins(config: &str, registry: &Registry) -> Self {
+        let profiles = profiles_of(config, registry);
+        let decoder = decoder_of(&profiles);
+        let scheduler = Scheduler::new(profiles, options());
+        World {
+            scheduler,
+            decoder,
+            objects: BTreeMap::new(),
+            now: Timestamp::from_seconds(1_000_000),
+            log: Vec::new(),
+            faults: Vec::new(),
+            is_slow: false,
+            undone: Vec::new(),
+            versions: 0,
+            extender: |_| Err("there are no extenders".to_owned()),
+        }
+    }
+
+    /// With these extenders, which all answer alike.
+    pub(crate) fn with_extenders(mut self, settings: Vec<ExtenderSettings>, extender: Extender) -> Self {
+        self.scheduler = self.scheduler.with_extenders(settings);
+        self.extender = extender;
+        self
+    }
+
+    /// Goes on with another configuration. As the driver does, tells of all pods again if there is a new profile.
+    pub(crate) fn reconfigure(&mut self, config: &str) {
+        let profiles = profiles_of(config, &supercargo_plugins::registry());
+        let before = self.scheduler.profiles();
+        let is_known = |new: &Profile| before.iter().any(|old| old.scheduler_name == new.scheduler_name);
+        let is_name_new = !profiles.iter().all(is_known);
+        self.decoder = decoder_of(&profiles);
+        self.scheduler.replace_profiles(profiles, options(), Vec::new(), self.now);
+        if is_name_new {
+            for pod in self.objects.values().filter(|object| object["kind"] == "Pod") {
+                let decoded = self.decoder.decode(&pod.to_string()).expect("it was right before");
+                self.scheduler.put(decoded, self.now);
+            }
+        }
+    }
+
+    /// Something comes or changes.
+    pub(crate) fn put(&mut self, object: impl Into<Value>) {
+        let mut object = object.into();
+        self.versions += 1;
+        object["metadata"]["resourceVersion"] = json!(self.versions.to_string());
+        if object["metadata"]["uid"].is_null() && object["kind"] == "Pod" {
+            object["metadata"]["uid"] = object["metadata"]["name"].clone();
+        }
+        let decoded = self.decoder.decode(&object.to_string()).expect("the object is right");
+        self.objects.insert(key_of(&object), object);
+        self.scheduler.put(decoded, self.now);
+    }
+
+    /// Changes an object by a merge patch.
+    pub(crate) fn change(&mut self, key: &str, patch: &Value) {
+        let mut object = self.objects[key].clone();
+        merge(&mut object, patch);
+        self.put(object);
+    }
+
+    /// Something goes.
+    pub(crate) fn remove(&mut self, key: &str) {
+        let object = self.objects.remove(key).unwrap_or_else(|| panic!("there is no {key}"));
+        let decoded = self.decoder.decode(&object.to_string()).expect("it was right before");
+        self.scheduler.remove(&decoded, self.now);
+    }
+
+    /// Orders that begin like this fail from now on.
+    pub(crate) fn fail(&mut self, order: &'static str, error: &'static str) {
+        self.faults.push((order, error));
+    }
+
+    pub(crate) fn heal(&mut self) {
+        self.faults.clear();
+    }
+
+    /// Whether the API server takes its time: orders are done by [`World::catch_up`].
+    pub(crate) fn set_slow(&mut self, is_slow: bool) {
+        self.is_slow = is_slow;
+    }
+
+    pub(crate) fn catch_up(&mut self) {
+        for order in std::mem::take(&mut self.undone) {
+            self.perform(&order);
+        }
+        self.run();
+    }
+
+    /// Lets the scheduler do all it can at this moment, and returns what was done since the last time.
+    pub(crate) fn run(&mut self) -> Vec<String> {
+        loop {
+            self.scheduler.advance(self.now);
+            let decided = self.scheduler.schedule_next(self.now).is_some();
+            let orders = self.scheduler.take_orders();
+            if !decided && orders.is_empty() {
+                return std::mem::take(&mut self.log);
+            }
+            for order in orders {
+                if self.is_slow && order.ticket.is_some() {
+                    self.undone.push(order);
+                } else {
+                    self.perform(&order);
+                }
+            }
+        }
+    }
+
+    /// Lets so many seconds pass; the scheduler is woken whenever it wants to be.
+    pub(crate) fn pass(&mut self, seconds: u64) -> Vec<String> {
+        let end = self.now.after(Duration::from_secs(seconds));
+        let mut done = self.run();
+        while let Some(deadline) = self.scheduler.next_deadline()
+            && deadline <= end
+        {
+            assert!(deadline > self.now, "what is due is done: {deadline:?} at {:?}", self.now);
+            self.now = deadline;
+            done.extend(self.run());
+        }
+        self.now = end;
+        done.extend(self.run());
+        done
+    }
+
+    pub(crate) fn object(&self, key: &str) -> &Value {
+        &self.objects[key]
+    }
+
+    pub(crate) fn find(&self, key: &str) -> Option<&Value> {
+        self.objects.get(key)
+    }
+
+    pub(crate) fn remove_if_there(&mut self, key: &str) {
+        if self.objects.contains_key(key) {
+            self.remove(key);
+        }
+    }
+
+    pub(crate) fn node_count(&self) -> usize {
+        self.objects.keys().filter(|key| key.starts_with("Node ")).count()
+    }
+
+    /// What each node has left, in whole cores, by what the API server knows.
+    pub(crate) fn free_cpu(&self) -> Vec<(String, u64)> {
+        let cores = |value: &Value| value.as_str().and_then(|cpu| cpu.parse::<i64>().ok()).unwrap_or(0);
+        let nodes = self.objects.iter().filter_map(|(key, node)| Some((key.strip_prefix("Node ")?, node)));
+        nodes
+            .map(|(name, node)| {
+                let on_node = self.objects.values().filter(|object| object["spec"]["nodeName"] == name);
+                let taken: i64 = on_node
+                    .map(|pod| cores(&pod["spec"]["containers"][0]["resources"]["requests"]["cpu"]))
+                    .sum();
+                let free = cores(&node["status"]["allocatable"]["cpu"]) - taken;
+                (name.to_owned(), u64::try_from(free).unwrap_or(u64::MAX))
+            })
+            .collect()
+    }
+
+    /// The nodes that were given more than they have.
+    pub(crate) fn over_committed(&self) -> Vec<String> {
+        let over = self.free_cpu().into_iter().filter(|(_, free)| *free == u64::MAX);
+        over.map(|(name, _)| name).collect()
+    }
+
+    pub(crate) fn is_empty_node(&self, name: &str) -> bool {
+        self.objects.values().all(|object| object["spec"]["nodeName"] != name)
+    }
+
+    pub(crate) fn node_of(&self, pod: &str) -> Option<&str> {
+        self.objects.get(&format!("Pod {pod}"))?["spec"]["nodeName"].as_str()
+    }
+
+    fn perform(&mut self, order: &Order) {
+        let words = words(&order.effect);
+        let fault = self.faults.iter().find(|(start, _)| words.starts_with(start)).map(|(_, error)| *error);
+        let fault = fault.or_else(|| (!self.is_possible(&order.effect)).then_some("not found"));
+        self.log.push(match fault {
+            None => words,
+            Some(error) => format!("{words}: {error}"),
+        });
+        if let (Effect::Ask { question, .. }, Some(ticket)) = (&order.effect, order.ticket) {
+            let answer = match fault {
+                Some(error) => Err(error.to_owned()),
+                None => (self.extender)(question),
+            };
+            self.scheduler.answer(ticket, answer, self.now);
+            return;
+        }
+        if fault.is_none() {
+            self.carry_out(&order.effect);
+        }
+        if let Some(ticket) = order.ticket {
+            self.conclude(ticket, fault);
+        }
+    }
+
+    /// Whether the API server would do it: a pod that is going is not bound.
+    fn is_possible(&self, effect: &Effect) -> bool {
+        let Effect::Bind { pod, .. } = effect else { return true };
+        let pod = self.objects.get(&format!("Pod {}", pod.name));
+        pod.is_some_and(|pod| pod["metadata"]["deletionTimestamp"].is_null())
+    }
+
+    fn conclude(&mut self, ticket: Ticket, fault: Option<&str>) {
+        let result = fault.map_or(Ok(()), |error| Err(error.to_owned()));
+        self.scheduler.conclude(ticket, result, self.now);
+    }
+
+    fn carry_out(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Bind { pod, node } => {
+                let patch = json!({"spec": {"nodeName": &**node}, "status": {"nominatedNodeName": null}});
+                self.change(&format!("Pod {}", pod.name), &patch);
+            }
+            Effect::Patch { kind, key, patch, .. } => {
+                self.change(&format!("{} {}", kind.kind, key.name), patch);
+            }
+            Effect::Delete { kind, key } => self.remove(&format!("{} {}", kind.kind, key.name)),
+            Effect::Evict { victim, .. } => {
+                let condition =
+                    json!({"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"});
+                let patch = json!({
+                    "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"},
+                    "status": {"conditions": [condition]},
+                });
+                if self.objects.contains_key(&format!("Pod {}", victim.name)) {
+                    self.change(&format!("Pod {}", victim.name), &patch);
+                }
+            }
+            Effect::UpdateStatus { pod, condition, nomination } => {
+                let mut status = json!({});
+                if let Some(condition) = condition {
+                    status["conditions"] = json!([{
+                        "type": condition.kind,
+                        "status": if condition.holds { "True" } else { "False" },
+                        "reason": condition.reason,
+                        "message": condition.message,
+                    }]);
+                }
+                match nomination {
+                    Nomination::Keep => {}
+                    Nomination::Clear => status["nominatedNodeName"] = Value::Null,
+                    Nomination::Node(node) => status["nominatedNodeName"] = json!(&**node),
+                }
+                if self.objects.contains_key(&format!("Pod {}", pod.name)) {
+                    self.change(&format!("Pod {}", pod.name), &json!({"status": status}));
+                }
+            }
+            Effect::Ask { .. } | Effect::Record(_) => {}
+        }
+    }
+}
+
+fn key_of(object: &Value) -> String {
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    format!("{} {}", word(&object["kind"]), word(&object["metadata"]["name"]))
+}
+
+/// An effect in a line.
+fn words(effect: &Effect) -> String {
+    match effect {
+        Effect::Bind { pod, node } => format!("bind {} to {node}", pod.name),
+        Effect::Patch { kind, key, .. } => format!("patch {} {}", kind.kind, key.name),
+        Effect::Delete { kind, key } => format!("delete {} {}", kind.kind, key.name),
+        Effect::Evict { victim, preemptor } => format!("evict {} for {}", victim.name, preemptor.name),
+        Effect::UpdateStatus { pod, condition, nomination } => {
+            let mut words = format!("status of {}:", pod.name);
+            if let Some(condition) = condition {
+                words += &format!(" {} {}", condition.reason, condition.message);
+            }
+            match nomination {
+                Nomination::Keep => {}
+                Nomination::Clear => words += " not nominated",
+                Nomination::Node(node) => words += &format!(" nominated to {node}"),
+            }
+            words
+        }
+        Effect::Ask { extender, question } => format!("ask extender {extender}: {}", asked(question)),
+        Effect::Record(notice) => format!("{} on {}: {}", notice.reason, notice.pod.name, notice.note),
+    }
+}
+
+fn asked(question: &ExtenderQuestion) -> String {
+    let names = |nodes: &[AskedNode]| nodes.iter().map(|node| &*node.name).collect::<Vec<_>>().join(" ");
+    match question {
+        ExtenderQuestion::Filter { nodes, .. } => format!("filter {}", names(nodes)),
+        ExtenderQuestion::Prioritize { nodes, .. } => format!("prioritize {}", names(nodes)),
+        ExtenderQuestion::Preempt { victims, .. } => {
+            let words = victims.iter().map(|(node, victims)| {
+                let pods: Vec<&str> = victims.pods.iter().map(|pod| &*pod.name).collect();
+                format!("{node}: {}", pods.join(" "))
+            });
+            format!("preempt {}", words.collect::<Vec<_>>().join(", "))
+        }
+        ExtenderQuestion::Bind { pod, node } => format!("bind {} to {node}", pod.name),
+    }
+}
+
+/// JSON merge patch.
+fn merge(object: &mut Value, patch: &Value) {
+    let Value::Object(fields) = patch else {
+        *object = patch.clone();
+        return;
+    };
+    if !object.is_object() {
+        *object = json!({});
+    }
+    let object = object.as_object_mut().expect("it was just made one");
+    for (name, value) in fields {
+        if value.is_null() {
+            object.remove(name);
+        } else {
+            merge(object.entry(name.clone()).or_insert(Value::Null), value);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Making room for a pod: its victims are evicted while others are scheduled, all but the last side by side, then the last.
+
+use std::sync::Arc;
+
+use supercargo_framework::{Effect, Nomination, Notice};
+use supercargo_model::{Pod, Timestamp};
+
+use super::attempts::Failure;
+use super::binding::Binding;
+use super::observations::Observation;
+use super::{Scheduler, Waiter};
+
+/// The victims of a pod, while they are evicted.
+#[derive(Debug)]
+pub(super) struct Eviction {
+    preemptor: Arc<Pod>,
+    node: Arc<str>,
+    /// The one that is evicted when all others are: its end is what the pod waits for.
+    last: Arc<Pod>,
+    /// How many others are being evicted.
+    others: usize,
+    is_last_under_way: bool,
+    began: Timestamp,
+}
+
+impl Scheduler {
+    /// Has a pod's victims evicted.
+    pub(super) fn make_room(
+        &mut self,
+        preemptor: &Arc<Pod>,
+        node: &Arc<str>,
+        mut victims: Vec<Arc<Pod>>,
+        now: Timestamp,
+    ) {
+        // Less important pods that were nominated there have to look for another place.
+        let nominees = self.engine.cluster.snapshot().nominated_to(node);
+        let less_important = nominees.iter().filter(|other| other.priority() < preemptor.priority());
+        for other in less_important.cloned().collect::<Vec<_>>() {
+            self.engine.cluster.clear_nomination(&other.uid);
+            let nomination = Nomination::Clear;
+            self.order(Effect::UpdateStatus { pod: other, condition: None, nomination });
+        }
+        self.observe(Observation::VictimsChosen(victims.len()));
+        let Some(last) = victims.pop() else { return };
+        let eviction = Eviction {
+            preemptor: preemptor.clone(),
+            node: node.clone(),
+            last,
+            others: victims.len(),
+            is_last_under_way: false,
+            began: now,
+        };
+        self.preempting.insert(preemptor.uid.clone());
+        self.evictions.insert(preemptor.uid.clone(), eviction);
+        if victims.is_empty() {
+            self.evict_last(&preemptor.uid, now);
+        }
+        for victim in victims {
+            self.evict(preemptor, victim, now);
+        }
+    }
+
+    fn evict_last(&mut self, preemptor: &Arc<str>, now: Timestamp) {
+        if let Some(eviction) = self.evictions.get_mut(preemptor) {
+            eviction.is_last_under_way = true;
+            let (preemptor, last) = (eviction.preemptor.clone(), eviction.last.clone());
+            self.evict(&preemptor, last, now);
+        }
+    }
+
+    fn evict(&mut self, preemptor: &Arc<Pod>, victim: Arc<Pod>, now: Timestamp) {
+        // A victim that nobody is binding yet need not be deleted: it only loses its place.
+        if self.bindings.get(&victim.uid).is_some_and(Binding::can_be_stopped) {
+            let error = format!("preempted by pod {} in the scheduler's memory", preemptor.uid);
+            self.fail_binding(&victim.uid, Failure::error(error), now);
+            self.tell_victim(preemptor, &victim, " (in kube-scheduler memory).");
+            self.evicted(&preemptor.uid, &victim, now);
+            return;
+        }
+        let waiter = Waiter::Eviction { preemptor: preemptor.uid.clone(), victim: victim.clone() };
+        self.order_and_wait(Effect::Evict { victim, preemptor: preemptor.clone() }, waiter);
+    }
+
+    pub(super) fn conclude_eviction(
+        &mut self,
+        preemptor: &Arc<str>,
+        victim: &Arc<Pod>,
+        is_done: bool,
+        now: Timestamp,
+    ) {
+        let Some(eviction) = self.evictions.get(preemptor) else { return };
+        let pod = eviction.preemptor.clone();
+        if is_done {
+            self.tell_victim(&pod, victim, "");
+            self.evicted(preemptor, victim, now);
+        } else {
+            // Whether the pod fits has to be found out anew. Upstream does so at once, and again and again if it may not
+            // evict anybody.
+            self.observe_eviction(preemptor, false, now);
+            self.forget_eviction(preemptor);
+            self.with_house(now, |queue, house| queue.retry(house, preemptor));
+        }
+    }
+
+    /// A victim is on its way out.
+    fn evicted(&mut self, preemptor: &Arc<str>, victim: &Pod, now: Timestamp) {
+        let Some(eviction) = self.evictions.get_mut(preemptor) else { return };
+        if victim.uid == eviction.last.uid {
+            self.observe_eviction(preemptor, true, now);
+            self.forget_eviction(preemptor);
+            return;
+        }
+        eviction.others = eviction.others.saturating_sub(1);
+        if eviction.others == 0 && !eviction.is_last_under_way {
+            self.evict_last(preemptor, now);
+        }
+    }
+
+    fn observe_eviction(&mut self, preemptor: &str, is_success: bool, now: Timestamp) {
+        if let Some(eviction) = self.evictions.get(preemptor) {
+            let took = now.since(eviction.began);
+            self.observe(Observation::Evicted { is_success, took });
+        }
+    }
+
+    /// The API server says that a pod is going or gone: whoever only waited for that may be tried.
+    pub(super) fn victim_leaves(&mut self, uid: &str) {
+        let waits = |eviction: &Eviction| eviction.is_last_under_way && *eviction.last.uid == *uid;
+        let waiting = self.evictions.iter().find(|(_, eviction)| waits(eviction));
+        if let Some(preemptor) = waiting.map(|(preemptor, _)| preemptor.clone()) {
+            self.preempting.remove(&preemptor);
+        }
+    }
+
+    pub(super) fn forget_eviction(&mut self, preemptor: &str) {
+        self.evictions.swap_remove(preemptor);
+        self.preempting.remove(preemptor);
+    }
+
+    fn tell_victim(&mut self, preemptor: &Arc<Pod>, victim: &Arc<Pod>, how: &str) {
+        let node = self
+            .evictions
+            .get(&preemptor.uid)
+            .map_or_else(|| Arc::from(""), |eviction| eviction.node.clone());
+        self.record(Notice {
+            pod: victim.clone(),
+            reporter: Arc::from(&*preemptor.spec.scheduler_name),
+            is_warning: false,
+            reason: "Preempted",
+            action: "Preempting",
+            note: format!("Preempted by pod {} on node {node}{how}", preemptor.uid),
+            related: Some(preemptor.clone()),
+        });
+    }
+}

@@ -1,0 +1,119 @@
+//! What the queue asks the plugins.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+use supercargo_framework::{ClusterEvent, Context, Enqueue, Hint, Profile};
+use supercargo_model::Pod;
+
+use super::happenings::Happening;
+use super::queue::Waiting;
+
+/// The plugins, and what they look at, while the queue does something.
+pub(super) struct House<'a> {
+    pub(super) context: Context<'a>,
+    pub(super) profiles: &'a [Profile],
+    /// The pods whose victims are being evicted. They are held back until that is over.
+    pub(super) preempting: &'a FxHashSet<Arc<str>>,
+}
+
+/// Who holds a pod back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gate {
+    /// A plugin's PreEnqueue.
+    Plugin(&'static str),
+    /// The scheduler, while it evicts the pod's victims.
+    Preemption,
+    /// The scheduler, because the profile that was responsible for the pod has gone.
+    NoProfile,
+}
+
+/// Whether a pod is tried again because of something that happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Verdict {
+    Skip,
+    AfterBackoff,
+    Immediately,
+}
+
+impl House<'_> {
+    /// Whether a pod is tried before another. All profiles sort alike; pods that are alike are tried as they came.
+    pub(super) fn less(&self, a: &Waiting, b: &Waiting) -> bool {
+        let sort = self.profiles.first().and_then(|profile| profile.queue_sort.first());
+        let Some(sort) = sort else { return a.arrival < b.arrival };
+        if sort.plugin.less(&self.context, &a.queued, &b.queued) {
+            return true;
+        }
+        !sort.plugin.less(&self.context, &b.queued, &a.queued) && a.arrival < b.arrival
+    }
+
+    /// Who holds the pod back, if anybody does. Whoever did so before is asked first.
+    pub(super) fn gate(&self, waiting: &Waiting) -> Option<Gate> {
+        let pod = &*waiting.queued.pod;
+        if self.preempting.contains(&pod.uid) {
+            return Some(Gate::Preemption);
+        }
+        let Some(profile) = self.profile(waiting) else { return Some(Gate::NoProfile) };
+        let plugins = &profile.pre_enqueue;
+        let (before, others): (Vec<_>, Vec<_>) =
+            plugins.iter().partition(|named| waiting.gate == Some(Gate::Plugin(named.name)));
+        let mut asked = before.into_iter().chain(others);
+        asked
+            .find(|named| !named.plugin.pre_enqueue(&self.context, pod).is_success())
+            .map(|named| Gate::Plugin(named.name))
+    }
+
+    /// Whether something that happened may help a pod that was rejected.
+    pub(super) fn verdict(&self, waiting: &Waiting, happening: &Happening) -> Verdict {
+        if waiting.is_blameless() {
+            return Verdict::AfterBackoff;
+        }
+        let Some(profile) = self.profile(waiting) else { return Verdict::Skip };
+        let pod = &*waiting.queued.pod;
+        let change = happening.what.change();
+        let mut verdict = Verdict::Skip;
+        for plugin in waiting.rejectors.iter().chain(&waiting.pending) {
+            let hint = match enqueue_of(profile, plugin) {
+                // It does not say what it waits for, so it waits for everything.
+                None => Hint::Queue,
+                Some(enqueue) => Hint::on(enqueue, &self.context, pod, happening.event, &change),
+            };
+            if hint == Hint::Queue {
+                let urgent = waiting.pending.contains(plugin);
+                verdict = verdict.max(if urgent { Verdict::Immediately } else { Verdict::AfterBackoff });
+            }
+        }
+        verdict
+    }
+
+    /// Whether whoever holds a pod back wants to hear of such an event.
+    pub(super) fn opens(&self, gate: Gate, waiting: &Waiting, event: ClusterEvent) -> bool {
+        match gate {
+            // It opens with another configuration.
+            Gate::NoProfile => false,
+            Gate::Preemption => !self.preempting.contains(&waiting.queued.pod.uid),
+            Gate::Plugin(name) => {
+                let enqueue = self.profile(waiting).and_then(|profile| enqueue_of(profile, name));
+                enqueue.is_none_or(|enqueue| enqueue.events().iter().any(|known| known.covers(&event)))
+            }
+        }
+    }
+
+    /// Whether somebody is responsible for a pod.
+    pub(super) fn has_profile(&self, waiting: &Waiting) -> bool {
+        self.profile(waiting).is_some()
+    }
+
+    fn profile(&self, waiting: &Waiting) -> Option<&Profile> {
+        profile_of(self.profiles, &waiting.queued.pod).map(|number| &self.profiles[number])
+    }
+}
+
+/// The number of the profile that is responsible for a pod.
+pub(super) fn profile_of(profiles: &[Profile], pod: &Pod) -> Option<usize> {
+    profiles.iter().position(|profile| profile.scheduler_name == *pod.spec.scheduler_name)
+}
+
+fn enqueue_of<'a>(profile: &'a Profile, plugin: &str) -> Option<&'a dyn Enqueue> {
+    profile.enqueue.iter().find(|named| named.name == plugin).map(|named| &*named.plugin)
+}

@@ -1,0 +1,252 @@
+//! What the API server says.
+
+use std::sync::Arc;
+
+use supercargo_framework::{Actions, ClusterEvent};
+use supercargo_model::pod::Unscheduled;
+use supercargo_model::{Decoded, NodeWords, Object, Pod, PodWords, Timestamp};
+
+use super::happenings::{Happening, What, node_update, pod_update};
+use super::house::profile_of;
+use super::{Everything, QueueEvent, Scheduler};
+
+impl Scheduler {
+    /// Something came, or changed.
+    pub fn put(&mut self, object: Decoded, now: Timestamp) {
+        match object {
+            Decoded::Pod(words) if words.is_finished() => self.remove_pod(&words.metadata().uid.clone(), now),
+            Decoded::Pod(words) => self.put_pod(*words, now),
+            Decoded::Node(words) => self.put_node(&words, now),
+            Decoded::Object(object) => self.put_object(object, now),
+            Decoded::Unread { .. } => {}
+        }
+    }
+
+    /// Something went. This is how it was at last.
+    pub fn remove(&mut self, object: &Decoded, now: Timestamp) {
+        match object {
+            Decoded::Pod(words) => self.remove_pod(&words.metadata().uid, now),
+            Decoded::Node(words) => self.remove_node(words.name(), now),
+            Decoded::Object(object) => self.remove_object(object, now),
+            Decoded::Unread { .. } => {}
+        }
+    }
+
+    /// What it is to the scheduler that an object is put or, if it went, removed: its name in metrics.
+    pub fn event_of(&mut self, object: &Decoded, went: bool) -> Option<QueueEvent> {
+        let cluster = &mut self.engine.cluster;
+        let is_known = match object {
+            Decoded::Pod(words) => {
+                let uid = &*words.metadata().uid;
+                cluster.bound_pod(uid).is_some() || self.queue.find(uid).is_some()
+            }
+            Decoded::Node(words) => cluster.snapshot().row_of(words.name()).is_some(),
+            Decoded::Object(object) => cluster.snapshot().objects().find(object.kind, &object.key).is_some(),
+            Decoded::Unread { .. } => false,
+        };
+        let actions = match (went, is_known) {
+            (true, _) => Actions::DELETE,
+            (false, true) => Actions::UPDATE,
+            (false, false) => Actions::ADD,
+        };
+        Some(match object {
+            Decoded::Pod(words) if words.node_name().is_some() => {
+                QueueEvent::Cluster(ClusterEvent::pod(actions))
+            }
+            Decoded::Pod(_) => QueueEvent::Waiting(actions),
+            Decoded::Node(_) => QueueEvent::Cluster(ClusterEvent::node(actions)),
+            Decoded::Object(object) => QueueEvent::Cluster(ClusterEvent::kind(object.kind, actions)),
+            Decoded::Unread { .. } => return None,
+        })
+    }
+
+    /// All of a kind that there is: whatever else was known of it has gone unnoticed.
+    pub fn retain(&mut self, everything: &Everything, now: Timestamp) {
+        let cluster = &mut self.engine.cluster;
+        match everything {
+            Everything::Pods(uids) => {
+                let known = cluster.bound_pods().map(|pod| &pod.uid).chain(self.queue.uids());
+                let mut gone: Vec<Arc<str>> = known.filter(|uid| !uids.contains(&***uid)).cloned().collect();
+                gone.sort_unstable();
+                gone.dedup();
+                for uid in gone {
+                    self.remove_pod(&uid, now);
+                }
+            }
+            Everything::Nodes(names) => {
+                let known = cluster.snapshot().nodes().map(|node| node.name().clone());
+                let gone: Vec<Arc<str>> = known.filter(|name| !names.contains(&**name)).collect();
+                for name in gone {
+                    self.remove_node(&name, now);
+                }
+            }
+            Everything::Objects(kind, keys) => {
+                let known = cluster.snapshot().objects().of_kind(*kind);
+                let gone: Vec<Object> = known.filter(|object| !keys.contains(&object.key)).collect();
+                for object in gone {
+                    self.remove_object(&object, now);
+                }
+            }
+        }
+    }
+
+    fn put_pod(&mut self, words: PodWords, now: Timestamp) {
+        let (generation, unscheduled) = (words.metadata().generation, words.unscheduled());
+        let pod = Arc::new(self.engine.cluster.interner().pod(words));
+        if pod.node_name.is_some() {
+            self.put_bound_pod(&pod, now);
+        } else if self.assumed.contains(&pod.uid) {
+            // The API server does not know yet that it is bound. Only its end matters.
+            if pod.is_terminating() {
+                self.abandon(&pod.uid, now);
+            } else {
+                self.refresh_binding(&pod);
+            }
+        } else if self.engine.cluster.bound_pod(&pod.uid).is_some() {
+            // An old state of a pod that is known to be bound.
+        } else if profile_of(self.engine.profiles(), &pod).is_some() || self.queue.find(&pod.uid).is_some() {
+            self.put_pending_pod(&pod, generation, unscheduled, now);
+        }
+    }
+
+    fn put_bound_pod(&mut self, pod: &Arc<Pod>, now: Timestamp) {
+        if pod.is_terminating() {
+            self.victim_leaves(&pod.uid);
+        }
+        let is_confirmed = self.assumed.remove(&pod.uid);
+        self.with_house(now, |queue, house| queue.remove(house, &pod.uid));
+        let old = self.engine.cluster.bound_pod(&pod.uid).cloned();
+        if !is_confirmed && old.as_ref() == Some(pod) {
+            // It was only listed again.
+            return;
+        }
+        let updated = self.engine.cluster.update_pod(pod.clone());
+        debug_assert!(updated.is_ok(), "a pod with a node can be added: {updated:?}");
+        if !self.anybody_listens() {
+            return;
+        }
+        let events = match &old {
+            Some(old) if !is_confirmed => pod_update(old, pod),
+            _ => vec![ClusterEvent::pod(Actions::ADD)],
+        };
+        let old = old.filter(|_| !is_confirmed);
+        for event in events {
+            let what = What::Pod { old: old.clone(), new: Some(pod.clone()) };
+            self.happened(Happening { event, what }, now);
+        }
+    }
+
+    fn put_pending_pod(
+        &mut self,
+        pod: &Arc<Pod>,
+        generation: i64,
+        unscheduled: Option<Unscheduled>,
+        now: Timestamp,
+    ) {
+        let old = self.queue.find(&pod.uid).map(|waiting| waiting.queued.pod.clone());
+        self.with_house(now, |queue, house| queue.update(house, pod, generation, unscheduled));
+        let nomination = |pod: &Pod| pod.nominated_node_name().cloned();
+        let (before, after) = (old.as_deref().and_then(nomination), nomination(pod));
+        // A nomination that the API server has not heard of yet stays.
+        if let Some(node) = &after {
+            self.engine.cluster.nominate(pod.clone(), node);
+        } else if before.is_some() {
+            self.engine.cluster.clear_nomination(&pod.uid);
+        }
+        if let Some(old) = old
+            && before.is_some()
+            && before != after
+        {
+            self.nomination_ended(&old, now);
+        }
+    }
+
+    /// The node that a pod was nominated to is free for others, if they are not more important.
+    fn nomination_ended(&mut self, pod: &Arc<Pod>, now: Timestamp) {
+        let event = ClusterEvent::pod(Actions::DELETE);
+        let what = What::Pod { old: Some(pod.clone()), new: None };
+        let priority = pod.priority();
+        self.happened_to(Happening { event, what }, now, |waiting| waiting.priority() <= priority);
+    }
+
+    fn remove_pod(&mut self, uid: &str, now: Timestamp) {
+        if self.bindings.contains_key(uid) {
+            self.abandon(uid, now);
+        }
+        self.assumed.remove(uid);
+        self.forget_eviction(uid);
+        self.victim_leaves(uid);
+        let waiting = self.with_house(now, |queue, house| queue.remove(house, uid));
+        self.engine.cluster.clear_nomination(uid);
+        match self.engine.cluster.remove_pod(uid) {
+            Some(pod) => self.pod_left(pod, now),
+            None => {
+                if let Some(waiting) = waiting
+                    && waiting.queued.pod.nominated_node_name().is_some()
+                {
+                    self.nomination_ended(&waiting.queued.pod, now);
+                }
+            }
+        }
+    }
+
+    /// A pod does not take any room any more.
+    pub(super) fn pod_left(&mut self, pod: Arc<Pod>, now: Timestamp) {
+        let what = What::Pod { old: Some(pod), new: None };
+        self.happened(Happening { event: ClusterEvent::pod(Actions::DELETE), what }, now);
+    }
+
+    fn put_node(&mut self, words: &NodeWords, now: Timestamp) {
+        let old = match self.engine.cluster.snapshot().row_of(words.name()) {
+            Some(row) if self.anybody_listens() => Some((self.engine.cluster.snapshot().clone(), row)),
+            Some(_) => {
+                self.engine.cluster.put_node(words);
+                return;
+            }
+            None => None,
+        };
+        let row = self.engine.cluster.put_node(words);
+        if !self.anybody_listens() {
+            return;
+        }
+        let new = self.engine.cluster.snapshot().clone();
+        let events = match &old {
+            None => vec![ClusterEvent::node(Actions::ADD)],
+            Some((before, old_row)) => node_update(before.node(*old_row), new.node(row)),
+        };
+        for event in events {
+            let what = What::Node { old: old.clone(), new: Some((new.clone(), row)) };
+            self.happened(Happening { event, what }, now);
+        }
+    }
+
+    fn remove_node(&mut self, name: &str, now: Timestamp) {
+        let snapshot = self.engine.cluster.snapshot();
+        let Some(row) = snapshot.row_of(name) else { return };
+        // As upstream, plugins hear of it while the node is still there.
+        if self.anybody_listens() {
+            let old = Some((self.engine.cluster.snapshot().clone(), row));
+            let what = What::Node { old, new: None };
+            self.happened(Happening { event: ClusterEvent::node(Actions::DELETE), what }, now);
+        }
+        self.engine.cluster.remove_node(name);
+    }
+
+    fn put_object(&mut self, object: Object, now: Timestamp) {
+        let old = self.engine.cluster.snapshot().objects().find(object.kind, &object.key);
+        self.engine.cluster.put_object(object.clone());
+        let actions = if old.is_some() { Actions::UPDATE } else { Actions::ADD };
+        let event = ClusterEvent::kind(object.kind, actions);
+        self.happened(Happening { event, what: What::Object { old, new: Some(object) } }, now);
+    }
+
+    fn remove_object(&mut self, object: &Object, now: Timestamp) {
+        if self.engine.cluster.remove_object(object.kind, &object.key) {
+            let event = ClusterEvent::kind(object.kind, Actions::DELETE);
+            self.happened(
+                Happening { event, what: What::Object { old: Some(object.clone()), new: None } },
+                now,
+            );
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! What the scheduler has seen itself do, for those who count: the pure side of the metrics.
+//!
+//! The scheduler reads no clock, so durations here are differences of the times that its driver told it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use supercargo_framework::{Actions, ClusterEvent, EventResource, Point};
+use supercargo_model::Timestamp;
+
+use super::{QueueLengths, Scheduler};
+
+/// So many observations are kept for a driver that does not take them; later ones are only counted.
+const MAX_OBSERVATIONS: usize = 1 << 14;
+
+/// Something that the scheduler did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Observation {
+    /// Pods came into a part of the queue.
+    Queued {
+        /// Where to.
+        queue: QueuePart,
+        /// Why.
+        event: QueueEvent,
+        /// How many, one after the other.
+        pods: u64,
+    },
+    /// A pod was bound.
+    Bound {
+        /// Its `spec.schedulerName`.
+        profile: Arc<str>,
+        /// How often it was tried.
+        attempts: u32,
+        /// How long ago it was first ready to be tried.
+        since_queued: Duration,
+        /// How long ago the attempt began that succeeded.
+        since_attempt: Duration,
+        /// Whether it was tried again only because it had waited for too long.
+        was_flushed: bool,
+    },
+    /// A pod was given a node, but did not get there.
+    NotBound {
+        /// Its `spec.schedulerName`.
+        profile: Arc<str>,
+        /// Whether a plugin rejected it; otherwise something broke.
+        is_rejected: bool,
+        /// How long ago the attempt began.
+        since_attempt: Duration,
+    },
+    /// All plugins of an extension point were run for a pod on its way to a node.
+    PointRan {
+        /// The point.
+        point: Point,
+        /// The pod's `spec.schedulerName`.
+        profile: Arc<str>,
+        /// What came of it: a status code's name, as upstream.
+        status: &'static str,
+        /// How long it took, with what it waited for.
+        took: Duration,
+    },
+    /// PostFilter looked for room.
+    PreemptionTried,
+    /// So many victims have to make room for a pod.
+    VictimsChosen(usize),
+    /// The victims of a pod were evicted, or not all of them.
+    Evicted {
+        /// Whether all were.
+        is_success: bool,
+        /// How long it took.
+        took: Duration,
+    },
+    /// A pod waited to be permitted.
+    PermitWaited {
+        /// What came of it: a status code's name, as upstream.
+        result: &'static str,
+        /// How long.
+        took: Duration,
+    },
+    /// So many observations were not kept, because nobody had taken the others.
+    Missed(u64),
+}
+
+/// A part of the queue, as upstream counts them: gated pods are among the unschedulable ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueuePart {
+    /// To be tried next.
+    Active,
+    /// To be tried after a while.
+    Backoff,
+    /// To be tried when something has happened.
+    Unschedulable,
+}
+
+/// Why a pod came into a part of the queue, or what the API server told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueEvent {
+    /// Its attempt failed.
+    AttemptFailed,
+    /// It has waited long enough after its last attempt.
+    BackoffComplete,
+    /// There was nothing else to do, so it need not wait on.
+    PoppedFromBackoff,
+    /// It has waited too long for something to happen.
+    UnschedulableTimeout,
+    /// Somebody asked for it to be tried.
+    ForceActivate,
+    /// There is another configuration.
+    ConfigurationChanged,
+    /// Something happened to a pod that waits.
+    Waiting(Actions),
+    /// Something happened, to another pod if to one.
+    Cluster(ClusterEvent),
+}
+
+/// How things stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// How many pods wait.
+    pub queue: QueueLengths,
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// How many pods have a node.
+    pub pods: usize,
+    /// How many of them the API server has not confirmed yet.
+    pub assumed_pods: usize,
+    /// How many pods are being bound.
+    pub bindings: usize,
+    /// How many pods are being tried.
+    pub in_flight: usize,
+    /// What happened meanwhile, and how often.
+    pub in_flight_events: BTreeMap<Cow<'static, str>, usize>,
+    /// How many pods wait because of a plugin, by the plugin and their `spec.schedulerName`.
+    pub unschedulable: BTreeMap<(&'static str, Box<str>), usize>,
+}
+
+/// What was observed and not taken yet.
+#[derive(Debug, Default)]
+pub(super) struct Observations {
+    list: Vec<Observation>,
+    missed: u64,
+}
+
+impl QueueEvent {
+    /// What upstream calls it.
+    pub fn label(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            QueueEvent::AttemptFailed => "ScheduleAttemptFailure",
+            QueueEvent::BackoffComplete => "BackoffComplete",
+            QueueEvent::PoppedFromBackoff => "PopFromBackoffQ",
+            QueueEvent::UnschedulableTimeout => "UnschedulableTimeout",
+            QueueEvent::ForceActivate => "ForceActivate",
+            QueueEvent::ConfigurationChanged => "ConfigurationChanged",
+            QueueEvent::Waiting(Actions::ADD) => "UnschedulablePodAdd",
+            QueueEvent::Waiting(Actions::UPDATE) => "UnschedulablePodUpdate",
+            QueueEvent::Waiting(Actions::DELETE) => "UnschedulablePodDelete",
+            QueueEvent::Waiting(actions) => {
+                return Cow::Owned(format!("UnschedulablePod{}", actions.label()));
+            }
+            QueueEvent::Cluster(event) => return cluster_label(event),
+        })
+    }
+}
+
+fn cluster_label(event: &ClusterEvent) -> Cow<'static, str> {
+    let actions = event.actions;
+    Cow::Borrowed(match (event.resource, actions) {
+        (EventResource::Pod, Actions::ADD) => "AssignedPodAdd",
+        (EventResource::Pod, Actions::UPDATE) => "AssignedPodUpdate",
+        (EventResource::Pod, Actions::DELETE) => "AssignedPodDelete",
+        (EventResource::Node, Actions::ADD) => "NodeAdd",
+        (EventResource::Node, Actions::UPDATE) => "NodeUpdate",
+        (EventResource::Node, Actions::DELETE) => "NodeDelete",
+        (EventResource::Any, _) => "*",
+        (EventResource::Pod, _) => return Cow::Owned(format!("AssignedPod{}", actions.label())),
+        (EventResource::Node, _) => return Cow::Owned(format!("Node{}", actions.label())),
+        (EventResource::Kind(kind), _) => {
+            let action = actions.label();
+            return Cow::Owned(match kind.group {
+                "" => format!("{}{action}", kind.kind),
+                "storage.k8s.io" | "resource.k8s.io" => format!("{}/{}{action}", kind.group, kind.kind),
+                group => format!("{}.{}.{group}{action}", kind.plural, kind.version),
+            });
+        }
+    })
+}
+
+impl Observations {
+    pub(super) fn note(&mut self, observation: Observation) {
+        if let Some(Observation::Queued { queue, event, pods }) = self.list.last_mut()
+            && let Observation::Queued { queue: new_queue, event: new_event, pods: more } = &observation
+            && (&*queue, &*event) == (new_queue, new_event)
+        {
+            *pods += more;
+        } else if self.list.len() < MAX_OBSERVATIONS {
+            self.list.push(observation);
+        } else {
+            self.missed += 1;
+        }
+    }
+
+    fn take(&mut self) -> Vec<Observation> {
+        let mut taken = std::mem::take(&mut self.list);
+        if self.missed > 0 {
+            taken.push(Observation::Missed(std::mem::take(&mut self.missed)));
+        }
+        taken
+    }
+}
+
+impl Scheduler {
+    /// What was observed since the last time.
+    pub fn take_observations(&mut self) -> Vec<Observation> {
+        self.queue.observations.take()
+    }
+
+    /// How things stand. This looks at every pod that waits.
+    pub fn standing(&mut self) -> Standing {
+        let mut unschedulable = BTreeMap::new();
+        for waiting in self.queue.at_rest().filter(|waiting| !waiting.is_blameless()) {
+            for plugin in waiting.rejectors.union(&waiting.pending) {
+                let profile = &*waiting.queued.pod.spec.scheduler_name;
+                *unschedulable.entry((*plugin, Box::from(profile))).or_default() += 1;
+            }
+        }
+        let mut in_flight_events = BTreeMap::new();
+        for event in self.queue.kept_events() {
+            *in_flight_events.entry(QueueEvent::Cluster(event).label()).or_default() += 1;
+        }
+        Standing {
+            queue: self.queue.lengths(),
+            nodes: self.engine.cluster.snapshot().node_count(),
+            pods: self.engine.cluster.bound_pod_count(),
+            assumed_pods: self.assumed.len(),
+            bindings: self.bindings.len(),
+            in_flight: self.queue.in_flight_count(),
+            in_flight_events,
+            unschedulable,
+        }
+    }
+
+    pub(super) fn observe(&mut self, observation: Observation) {
+        self.queue.observations.note(observation);
+    }
+
+    pub(super) fn observe_point(
+        &mut self,
+        point: Point,
+        profile: &str,
+        status: &'static str,
+        since: Timestamp,
+        now: Timestamp,
+    ) {
+        let (profile, took) = (Arc::from(profile), now.since(since));
+        self.observe(Observation::PointRan { point, profile, status, took });
+    }
+}

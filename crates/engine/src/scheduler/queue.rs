@@ -1,0 +1,585 @@
+//! The pods that wait to be scheduled: those to be tried next, those that wait a while, those that wait for something to
+//! happen, and those that are being tried.
+
+mod renewal;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+use supercargo_framework::{Actions, ClusterEvent, QueuedPod};
+use supercargo_model::pod::Unscheduled;
+use supercargo_model::{Pod, Timestamp};
+
+use super::happenings::{Happening, What, pod_update};
+use super::heap::{Heap, Slot};
+use super::house::{Gate, House, Verdict};
+use super::observations::{Observation, Observations, QueueEvent, QueuePart};
+
+/// So many happenings are kept for pods that are being tried. For a pod that misses some, any may have helped.
+const MAX_HAPPENINGS: usize = 10_000;
+/// How often pods that wait for something to happen are looked at, whether they have waited too long.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(30);
+
+/// A pod in the queue.
+#[derive(Clone, Debug)]
+pub(super) struct Waiting {
+    pub(super) queued: QueuedPod,
+    /// Orders pods that nothing else does.
+    pub(super) arrival: u64,
+    /// The plugins that rejected it when it was last tried, or hold it back.
+    pub(super) rejectors: BTreeSet<&'static str>,
+    /// Those that wait for something outside.
+    pub(super) pending: BTreeSet<&'static str>,
+    pub(super) gate: Option<Gate>,
+    /// What it says about why it was not scheduled.
+    pub(super) unscheduled: Option<Unscheduled>,
+    /// `metadata.generation`
+    pub(super) generation: i64,
+    /// When it was last taken to be tried.
+    pub(super) tried_at: Option<Timestamp>,
+    place: Place,
+    unschedulable_count: u32,
+    /// Attempts since the last one that did not break.
+    error_count: u32,
+    /// When it last came back without anything having happened.
+    flushed_at: Option<Timestamp>,
+    /// The number of the first happening after it was taken to be tried.
+    marker: u64,
+    /// Somebody asked for it to be tried again while it was being tried.
+    is_wanted: bool,
+}
+
+/// Where in the queue a pod is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Active,
+    Backoff,
+    /// Waits a while because something broke.
+    ErrorBackoff,
+    Unschedulable,
+    InFlight,
+}
+
+/// How long pods wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    pub(super) initial_backoff: Duration,
+    pub(super) max_backoff: Duration,
+    pub(super) max_unschedulable: Duration,
+}
+
+/// How many pods wait, by why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueLengths {
+    /// To be tried next.
+    pub active: usize,
+    /// For a while.
+    pub backoff: usize,
+    /// For something to happen.
+    pub unschedulable: usize,
+    /// For leave to be tried at all.
+    pub gated: usize,
+}
+
+/// The queue.
+#[derive(Debug)]
+pub(super) struct Queue {
+    patience: Patience,
+    pods: Vec<Option<Box<Waiting>>>,
+    free: Vec<Slot>,
+    by_uid: FxHashMap<Arc<str>, Slot>,
+    active: Heap,
+    backoff: Heap,
+    error_backoff: Heap,
+    unschedulable: BTreeSet<Slot>,
+    in_flight: BTreeSet<(u64, Slot)>,
+    happened: VecDeque<Happening>,
+    /// How many happenings were dropped from the front.
+    forgotten: u64,
+    arrivals: u64,
+    next_flush: Option<Timestamp>,
+    pub(super) observations: Observations,
+}
+
+impl Waiting {
+    /// Whether no plugin is to blame: something broke, or there was nothing to look at.
+    pub(super) fn is_blameless(&self) -> bool {
+        self.rejectors.is_empty() && self.pending.is_empty()
+    }
+
+    /// Until when it waits after its last attempt. As upstream, whole seconds, so that pods come in batches.
+    fn backoff_end(&self, patience: &Patience) -> Option<i64> {
+        let count = if self.error_count > 0 { self.error_count } else { self.unschedulable_count };
+        if count == 0 || patience.max_backoff.is_zero() {
+            return None;
+        }
+        let doublings = count - 1;
+        let exceeds = doublings >= u128::BITS
+            || patience.initial_backoff.as_nanos() > patience.max_backoff.as_nanos() >> doublings;
+        let duration = if exceeds {
+            patience.max_backoff
+        } else {
+            patience.initial_backoff.saturating_mul(1 << doublings)
+        };
+        Some(whole_seconds(self.queued.queued_at.after(duration)))
+    }
+
+    /// How long ago its attempt began.
+    pub(super) fn since_attempt(&self, now: Timestamp) -> Duration {
+        now.since(self.tried_at.unwrap_or(now))
+    }
+
+    /// Whether it was tried only because it had waited for too long.
+    pub(super) fn was_flushed(&self) -> bool {
+        self.flushed_at.is_some()
+    }
+
+    fn is_backing_off(&self, patience: &Patience, now: Timestamp) -> bool {
+        self.backoff_end(patience).is_some_and(|end| end >= whole_seconds(now))
+    }
+}
+
+fn whole_seconds(time: Timestamp) -> i64 {
+    time.nanoseconds().div_euclid(1_000_000_000)
+}
+
+impl Queue {
+    pub(super) fn new(patience: Patience) -> Self {
+        Queue {
+            patience,
+            pods: Vec::new(),
+            free: Vec::new(),
+            by_uid: FxHashMap::default(),
+            active: Heap::default(),
+            backoff: Heap::default(),
+            error_backoff: Heap::default(),
+            unschedulable: BTreeSet::new(),
+            in_flight: BTreeSet::new(),
+            happened: VecDeque::new(),
+            forgotten: 0,
+            arrivals: 0,
+            next_flush: None,
+            observations: Observations::default(),
+        }
+    }
+
+    pub(super) fn lengths(&self) -> QueueLengths {
+        let gated = self.unschedulable.iter().filter(|slot| self.get(**slot).gate.is_some()).count();
+        QueueLengths {
+            active: self.active.len(),
+            backoff: self.backoff.len() + self.error_backoff.len(),
+            unschedulable: self.unschedulable.len() - gated,
+            gated,
+        }
+    }
+
+    /// Whether anybody waits to hear what happens.
+    pub(super) fn listens(&self) -> bool {
+        !self.unschedulable.is_empty() || !self.in_flight.is_empty()
+    }
+
+    /// The pods in the queue, by UID.
+    pub(super) fn uids(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.by_uid.keys()
+    }
+
+    /// The pods that wait, without those that are being tried.
+    pub(super) fn at_rest(&self) -> impl Iterator<Item = &Waiting> {
+        self.pods
+            .iter()
+            .flatten()
+            .map(|waiting| &**waiting)
+            .filter(|waiting| waiting.place != Place::InFlight)
+    }
+
+    /// What happened while the pods were tried that are being tried.
+    pub(super) fn kept_events(&self) -> impl Iterator<Item = ClusterEvent> {
+        self.happened.iter().map(|happening| happening.event)
+    }
+
+    pub(super) fn in_flight_count(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// A pod that is in the queue, or being tried.
+    pub(super) fn find(&self, uid: &str) -> Option<&Waiting> {
+        self.by_uid.get(uid).map(|slot| self.get(*slot))
+    }
+
+    /// Whether a pod is being tried.
+    pub(super) fn is_in_flight(&self, uid: &str, slot: Slot) -> bool {
+        self.by_uid.get(uid) == Some(&slot) && self.get(slot).place == Place::InFlight
+    }
+
+    pub(super) fn get(&self, slot: Slot) -> &Waiting {
+        self.pods[slot].as_deref().expect("slots in use are filled")
+    }
+
+    pub(super) fn get_mut(&mut self, slot: Slot) -> &mut Waiting {
+        self.pods[slot].as_deref_mut().expect("slots in use are filled")
+    }
+
+    /// Takes in a new pod.
+    pub(super) fn add(
+        &mut self,
+        house: &House<'_>,
+        pod: &Arc<Pod>,
+        generation: i64,
+        unscheduled: Option<Unscheduled>,
+    ) {
+        let now = house.context.now;
+        let queued = QueuedPod { pod: pod.clone(), queued_at: now, first_attempt_at: None, attempts: 0 };
+        let waiting = Box::new(Waiting {
+            queued,
+            arrival: 0,
+            rejectors: BTreeSet::new(),
+            pending: BTreeSet::new(),
+            gate: None,
+            unscheduled,
+            generation,
+            tried_at: None,
+            place: Place::Unschedulable,
+            unschedulable_count: 0,
+            error_count: 0,
+            flushed_at: None,
+            marker: 0,
+            is_wanted: false,
+        });
+        let slot = self.occupy(waiting);
+        self.by_uid.insert(pod.uid.clone(), slot);
+        self.enter(house, slot, Place::Active, QueueEvent::Waiting(Actions::ADD));
+    }
+
+    /// A pod in the queue has changed.
+    pub(super) fn update(
+        &mut self,
+        house: &House<'_>,
+        pod: &Arc<Pod>,
+        generation: i64,
+        unscheduled: Option<Unscheduled>,
+    ) {
+        let Some(slot) = self.by_uid.get(&pod.uid).copied() else {
+            self.add(house, pod, generation, unscheduled);
+            return;
+        };
+        let waiting = self.get_mut(slot);
+        let old = std::mem::replace(&mut waiting.queued.pod, pod.clone());
+        (waiting.generation, waiting.unscheduled) = (generation, unscheduled);
+        let what = || What::Pod { old: Some(old.clone()), new: Some(pod.clone()) };
+        let happenings = pod_update(&old, pod).into_iter().map(|event| Happening { event, what: what() });
+        match self.get(slot).place {
+            Place::InFlight => happenings.for_each(|happening| self.keep(happening)),
+            Place::Active => self.with_active(|heap, less| heap.fix(slot, less), house),
+            Place::Backoff => self.with_backoff(|heap, less| heap.fix(slot, less), house),
+            Place::ErrorBackoff => self.with_errors(|heap, less| heap.fix(slot, less)),
+            Place::Unschedulable => {
+                for happening in happenings {
+                    let verdict = house.verdict(self.get(slot), &happening);
+                    if verdict != Verdict::Skip {
+                        let event = QueueEvent::Waiting(happening.event.actions);
+                        self.requeue(house, slot, verdict, event);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes a pod out of the queue, wherever it is.
+    pub(super) fn remove(&mut self, house: &House<'_>, uid: &str) -> Option<Box<Waiting>> {
+        let slot = self.by_uid.remove(uid)?;
+        self.leave(house, slot);
+        self.free.push(slot);
+        self.pods[slot].take()
+    }
+
+    /// Takes the pod that is to be tried next. It stays in the queue's books until [`Queue::put_back`] or
+    /// [`Queue::remove`].
+    pub(super) fn pop(&mut self, house: &House<'_>) -> Option<Slot> {
+        let slot = self.active.first().or_else(|| self.backoff.first())?;
+        if self.get(slot).place == Place::Backoff {
+            self.note(QueuePart::Active, QueueEvent::PoppedFromBackoff);
+        }
+        self.leave(house, slot);
+        let marker = self.forgotten + self.happened.len() as u64;
+        let waiting = self.get_mut(slot);
+        waiting.place = Place::InFlight;
+        waiting.queued.attempts = waiting.queued.attempts.saturating_add(1);
+        waiting.tried_at = Some(house.context.now);
+        (waiting.marker, waiting.is_wanted) = (marker, false);
+        self.in_flight.insert((marker, slot));
+        Some(slot)
+    }
+
+    /// Brings back a pod that was tried in vain, blaming these plugins; if none, something broke.
+    pub(super) fn put_back(
+        &mut self,
+        house: &House<'_>,
+        slot: Slot,
+        rejectors: BTreeSet<&'static str>,
+        pending: BTreeSet<&'static str>,
+    ) {
+        let (patience, now) = (self.patience, house.context.now);
+        let waiting = self.get_mut(slot);
+        (waiting.rejectors, waiting.pending) = (rejectors, pending);
+        if waiting.is_blameless() {
+            waiting.error_count = waiting.error_count.saturating_add(1);
+        } else {
+            waiting.unschedulable_count = waiting.unschedulable_count.saturating_add(1);
+            waiting.error_count = 0;
+        }
+        (waiting.queued.queued_at, waiting.flushed_at, waiting.gate) = (now, None, None);
+        let verdict = self.missed(house, slot);
+        self.leave(house, slot);
+        match verdict {
+            Verdict::Skip if house.has_profile(self.get(slot)) => {
+                self.settle(slot, now, QueueEvent::AttemptFailed);
+            }
+            Verdict::AfterBackoff if self.get(slot).is_backing_off(&patience, now) => {
+                self.enter(house, slot, Place::Backoff, QueueEvent::AttemptFailed);
+            }
+            _ => {
+                self.enter(house, slot, Place::Active, QueueEvent::AttemptFailed);
+            }
+        }
+    }
+
+    /// Whether anything that happened while a pod was tried may help it.
+    fn missed(&self, house: &House<'_>, slot: Slot) -> Verdict {
+        let waiting = self.get(slot);
+        if waiting.is_wanted || waiting.is_blameless() {
+            return Verdict::AfterBackoff;
+        }
+        let Some(known) = waiting.marker.checked_sub(self.forgotten) else { return Verdict::AfterBackoff };
+        let missed = self.happened.iter().skip(known as usize);
+        missed.map(|happening| house.verdict(waiting, happening)).max().unwrap_or(Verdict::Skip)
+    }
+
+    /// Takes a pod back into the books as one that is being tried, to be put back.
+    pub(super) fn restore(&mut self, mut waiting: Box<Waiting>) -> Slot {
+        let marker = self.forgotten + self.happened.len() as u64;
+        (waiting.marker, waiting.place) = (marker, Place::InFlight);
+        let uid = waiting.queued.pod.uid.clone();
+        let slot = self.occupy(waiting);
+        self.in_flight.insert((marker, slot));
+        self.by_uid.insert(uid, slot);
+        slot
+    }
+
+    fn occupy(&mut self, waiting: Box<Waiting>) -> Slot {
+        match self.free.pop() {
+            Some(slot) => {
+                self.pods[slot] = Some(waiting);
+                slot
+            }
+            None => {
+                self.pods.push(Some(waiting));
+                self.pods.len() - 1
+            }
+        }
+    }
+
+    /// Tries a pod as soon as possible, however long it would have waited.
+    pub(super) fn activate(&mut self, house: &House<'_>, uid: &str) {
+        let Some(slot) = self.by_uid.get(uid).copied() else { return };
+        match self.get(slot).place {
+            Place::Active => {}
+            Place::InFlight => self.get_mut(slot).is_wanted = true,
+            Place::Backoff | Place::ErrorBackoff | Place::Unschedulable => {
+                self.leave(house, slot);
+                self.enter(house, slot, Place::Active, QueueEvent::ForceActivate);
+            }
+        }
+    }
+
+    /// Tries a pod again after a while, because something broke that it waits for.
+    pub(super) fn retry(&mut self, house: &House<'_>, uid: &str) {
+        let Some(slot) = self.by_uid.get(uid).copied() else { return };
+        match self.get(slot).place {
+            Place::Active | Place::Backoff | Place::ErrorBackoff => {}
+            Place::InFlight => self.get_mut(slot).is_wanted = true,
+            Place::Unschedulable => {
+                let waiting = self.get_mut(slot);
+                waiting.rejectors.clear();
+                waiting.pending.clear();
+                waiting.error_count = waiting.error_count.saturating_add(1);
+                self.requeue(house, slot, Verdict::AfterBackoff, QueueEvent::ForceActivate);
+            }
+        }
+    }
+
+    /// Tries the pods again that something that happened may help, of those that `concerned` names.
+    pub(super) fn react(
+        &mut self,
+        house: &House<'_>,
+        happening: Happening,
+        concerned: impl Fn(&Pod) -> bool,
+    ) {
+        let waiting: Vec<Slot> = self.unschedulable.iter().copied().collect();
+        for slot in waiting {
+            let waiting = self.get(slot);
+            let is_shut = waiting.gate.is_some_and(|gate| !house.opens(gate, waiting, happening.event));
+            if is_shut || !concerned(&waiting.queued.pod) {
+                continue;
+            }
+            let verdict = house.verdict(waiting, &happening);
+            if verdict != Verdict::Skip {
+                self.requeue(house, slot, verdict, QueueEvent::Cluster(happening.event));
+            }
+        }
+        if !self.in_flight.is_empty() {
+            self.keep(happening);
+        }
+    }
+
+    /// Does what is due.
+    pub(super) fn advance(&mut self, house: &House<'_>) {
+        let now = house.context.now;
+        for place in [Place::Backoff, Place::ErrorBackoff] {
+            while let Some(slot) = self.heap(place).first()
+                && !self.get(slot).is_backing_off(&self.patience, now)
+            {
+                self.leave(house, slot);
+                self.push(house, slot, Place::Active, QueueEvent::BackoffComplete);
+            }
+        }
+        if self.next_flush.is_some_and(|due| due <= now) {
+            self.next_flush = None;
+            let waits_since =
+                |waiting: &Waiting| waiting.queued.queued_at.max(waiting.flushed_at.unwrap_or_default());
+            let limit = self.patience.max_unschedulable;
+            let due = |slot: &Slot| now.since(waits_since(self.get(*slot))) > limit;
+            let due: Vec<Slot> = self.unschedulable.iter().copied().filter(due).collect();
+            for slot in due {
+                self.get_mut(slot).flushed_at = Some(now);
+                self.requeue(house, slot, Verdict::AfterBackoff, QueueEvent::UnschedulableTimeout);
+            }
+            self.plan_flush(now);
+        }
+    }
+
+    /// When [`Queue::advance`] has something to do.
+    pub(super) fn next_deadline(&self) -> Option<Timestamp> {
+        let backoff = [&self.backoff, &self.error_backoff].into_iter().filter_map(|heap| {
+            let end = self.get(heap.first()?).backoff_end(&self.patience);
+            Some(Timestamp::from_seconds(end.unwrap_or(0) + 1))
+        });
+        backoff.chain(self.next_flush).min()
+    }
+
+    fn requeue(&mut self, house: &House<'_>, slot: Slot, verdict: Verdict, event: QueueEvent) {
+        self.leave(house, slot);
+        let waits = self.get(slot).is_backing_off(&self.patience, house.context.now);
+        let place = if verdict == Verdict::AfterBackoff && waits { Place::Backoff } else { Place::Active };
+        self.enter(house, slot, place, event);
+    }
+
+    /// Puts a pod among those that wait, or are tried next, unless somebody holds it back.
+    fn enter(&mut self, house: &House<'_>, slot: Slot, place: Place, event: QueueEvent) {
+        let gate = house.gate(self.get(slot));
+        let waiting = self.get_mut(slot);
+        waiting.gate = gate;
+        match gate {
+            None => self.push(house, slot, place, event),
+            Some(gate) => {
+                if let Gate::Plugin(name) = gate {
+                    waiting.rejectors.insert(name);
+                }
+                self.settle(slot, house.context.now, event);
+            }
+        }
+    }
+
+    /// Lets a pod wait for something to happen.
+    fn settle(&mut self, slot: Slot, now: Timestamp, event: QueueEvent) {
+        self.note(QueuePart::Unschedulable, event);
+        self.get_mut(slot).place = Place::Unschedulable;
+        self.unschedulable.insert(slot);
+        self.plan_flush(now);
+    }
+
+    fn plan_flush(&mut self, now: Timestamp) {
+        if self.next_flush.is_none() && !self.unschedulable.is_empty() {
+            self.next_flush = Some(now.after(FLUSH_INTERVAL));
+        }
+    }
+
+    fn push(&mut self, house: &House<'_>, slot: Slot, place: Place, event: QueueEvent) {
+        self.note(if place == Place::Active { QueuePart::Active } else { QueuePart::Backoff }, event);
+        self.arrivals += 1;
+        let arrival = self.arrivals;
+        let waiting = self.get_mut(slot);
+        waiting.arrival = arrival;
+        if place == Place::Active {
+            waiting.queued.first_attempt_at.get_or_insert(house.context.now);
+        }
+        waiting.place =
+            if place == Place::Backoff && waiting.is_blameless() { Place::ErrorBackoff } else { place };
+        match waiting.place {
+            Place::Active => self.with_active(|heap, less| heap.push(slot, less), house),
+            Place::ErrorBackoff => self.with_errors(|heap, less| heap.push(slot, less)),
+            _ => self.with_backoff(|heap, less| heap.push(slot, less), house),
+        }
+    }
+
+    /// Takes a pod out of wherever it is.
+    fn leave(&mut self, house: &House<'_>, slot: Slot) {
+        let waiting = self.get(slot);
+        let marker = waiting.marker;
+        match waiting.place {
+            Place::Active => self.with_active(|heap, less| _ = heap.remove(slot, less), house),
+            Place::Backoff => self.with_backoff(|heap, less| _ = heap.remove(slot, less), house),
+            Place::ErrorBackoff => self.with_errors(|heap, less| _ = heap.remove(slot, less)),
+            Place::Unschedulable => _ = self.unschedulable.remove(&slot),
+            Place::InFlight => {
+                self.in_flight.remove(&(marker, slot));
+                let needed = self.in_flight.first().map_or(u64::MAX, |(marker, _)| *marker);
+                while self.forgotten < needed && self.happened.pop_front().is_some() {
+                    self.forgotten += 1;
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, queue: QueuePart, event: QueueEvent) {
+        self.observations.note(Observation::Queued { queue, event, pods: 1 });
+    }
+
+    fn keep(&mut self, happening: Happening) {
+        if self.happened.len() == MAX_HAPPENINGS {
+            self.happened.pop_front();
+            self.forgotten += 1;
+        }
+        self.happened.push_back(happening);
+    }
+
+    fn heap(&self, place: Place) -> &Heap {
+        if place == Place::Backoff { &self.backoff } else { &self.error_backoff }
+    }
+
+    fn with_active(&mut self, act: impl FnOnce(&mut Heap, &dyn Fn(Slot, Slot) -> bool), house: &House<'_>) {
+        let pods = &self.pods;
+        act(&mut self.active, &|a, b| house.less(at(pods, a), at(pods, b)));
+    }
+
+    fn with_backoff(&mut self, act: impl FnOnce(&mut Heap, &dyn Fn(Slot, Slot) -> bool), house: &House<'_>) {
+        let (pods, patience) = (&self.pods, &self.patience);
+        act(&mut self.backoff, &|a, b| {
+            let (a, b) = (at(pods, a), at(pods, b));
+            let ends = a.backoff_end(patience).cmp(&b.backoff_end(patience));
+            ends.is_lt() || (ends.is_eq() && house.less(a, b))
+        });
+    }
+
+    fn with_errors(&mut self, act: impl FnOnce(&mut Heap, &dyn Fn(Slot, Slot) -> bool)) {
+        let (pods, patience) = (&self.pods, &self.patience);
+        let rank = |slot| (at(pods, slot).backoff_end(patience), at(pods, slot).arrival);
+        act(&mut self.error_backoff, &|a, b| rank(a) < rank(b));
+    }
+}
+
+fn at(pods: &[Option<Box<Waiting>>], slot: Slot) -> &Waiting {
+    pods[slot].as_deref().expect("slots in use are filled")
+}

@@ -1,0 +1,48 @@
+//! Other plugins: every pod is asked for anew, and nobody is lost.
+
+use super::{Patience, Place, Queue};
+use crate::scheduler::heap::{Heap, Slot};
+use crate::scheduler::house::{Gate, House};
+use crate::scheduler::observations::QueueEvent;
+
+impl Queue {
+    /// Goes on with other plugins and other patience. Whatever waited for something to happen is tried again, because
+    /// everything may be different now. Returned are the pods that nobody is responsible for any more.
+    pub(in crate::scheduler) fn renew(&mut self, house: &House<'_>, patience: Patience) -> Vec<Slot> {
+        self.patience = patience;
+        // The heaps are in the order of the old plugins.
+        (self.active, self.backoff, self.error_backoff) = (Heap::default(), Heap::default(), Heap::default());
+        self.unschedulable.clear();
+        let mut slots: Vec<Slot> = (0..self.pods.len()).filter(|slot| self.pods[*slot].is_some()).collect();
+        slots.sort_by_key(|slot| self.get(*slot).arrival);
+        let mut orphans = Vec::new();
+        for slot in slots {
+            let before = self.get(slot).gate;
+            self.renew_pod(house, slot);
+            if self.get(slot).gate == Some(Gate::NoProfile) && before != Some(Gate::NoProfile) {
+                orphans.push(slot);
+            }
+        }
+        orphans
+    }
+
+    fn renew_pod(&mut self, house: &House<'_>, slot: Slot) {
+        let place = match self.get(slot).place {
+            // It is tried again if the old plugins' word was a no.
+            Place::InFlight => return self.get_mut(slot).is_wanted = true,
+            Place::Active => Place::Active,
+            Place::Backoff | Place::ErrorBackoff | Place::Unschedulable => {
+                let waits = self.get(slot).is_backing_off(&self.patience, house.context.now);
+                if waits { Place::Backoff } else { Place::Active }
+            }
+        };
+        self.enter(house, slot, place, QueueEvent::ConfigurationChanged);
+    }
+
+    /// Breaks off the attempt to place a pod. It waits until [`Queue::renew`] looks at it.
+    pub(in crate::scheduler) fn break_off(&mut self, house: &House<'_>, slot: Slot) {
+        self.leave(house, slot);
+        self.get_mut(slot).place = Place::Unschedulable;
+        self.unschedulable.insert(slot);
+    }
+}
