@@ -1,0 +1,102 @@
+//! How the parts go together: a process that takes part in an election and serves, and schedules nothing.
+//!
+//! `cargo run -p supercargo-operations --example candidate -- --kubeconfig FILE --secure-port 10259 -v 4`
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::Parser;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use supercargo_operations::flags::RunFlags;
+use supercargo_operations::leader::{Election, KubeLeaseStore, LeaderSettings, Leadership, new_identity};
+use supercargo_operations::metrics::{self, Metrics};
+use supercargo_operations::serve::{Access, Check, KubeReviewer, Routes, Server};
+use supercargo_operations::signals::{Signal, Signals};
+use supercargo_operations::{logs, serve};
+use tokio::sync::watch;
+
+#[derive(Debug, Parser)]
+struct CommandLine {
+    #[command(flatten)]
+    flags: RunFlags,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let flags = CommandLine::parse().flags;
+    let verbosity = logs::start(flags.logging_format, flags.verbosity)?;
+    let (overrides, warnings) = flags.overrides();
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    let mut signals = Signals::listen()?;
+
+    let config = match &overrides.kubeconfig {
+        Some(path) => {
+            let file = Kubeconfig::read_from(path)?;
+            Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?
+        }
+        None => Config::incluster()?,
+    };
+    let client = Client::try_from(config)?;
+
+    let store = KubeLeaseStore::new(client.clone(), "kube-system", "kube-scheduler");
+    let election = Election::new(store, LeaderSettings::default(), new_identity())?;
+    let watchdog = election.watchdog();
+    let (sender, mut leadership) = watch::channel(Leadership::Following { holder: None });
+
+    let (scheduler_metrics, exposition) = Metrics::new();
+    let scheduler_metrics = Arc::new(Mutex::new(scheduler_metrics));
+    let (stop, stopping) = watch::channel(false);
+    let stopped = |mut stopping: watch::Receiver<bool>| async move {
+        // The sender lives as long as main does.
+        let _ = stopping.wait_for(|stop| *stop).await;
+    };
+
+    let authority = serve::look_up_client_authority(client.clone()).await.unwrap_or_else(|error| {
+        tracing::warn!(error, "Client certificates count for nothing");
+        None
+    });
+    let mut server = None;
+    if let Some(options) = flags.serve_options(authority) {
+        let listening = Server::listen(options).await?;
+        let leader = Check::new("leaderElection", move || watchdog.check());
+        let routes = Routes::new()
+            .health("/healthz", vec![leader.clone()])
+            .health("/livez", Vec::new())
+            .health("/readyz", vec![leader])
+            .page("/metrics", metrics::CONTENT_TYPE, move || exposition.text())
+            .verbosity(verbosity);
+        let access = Access::new(&flags.access.authorization_always_allow_paths)?
+            .with_token_reviewer(KubeReviewer::new(client.clone()))
+            .with_access_reviewer(KubeReviewer::new(client));
+        server = Some(tokio::spawn(listening.run(routes, access, stopped(stopping.clone()))));
+    }
+
+    let election = tokio::spawn(election.run(stopped(stopping), sender));
+    loop {
+        tokio::select! {
+            signal = signals.next() => match signal {
+                Signal::Stop => break,
+                Signal::StopNow => return Ok(()),
+                Signal::Dump => tracing::info!("There is nothing to dump"),
+            },
+            changed = leadership.changed() => {
+                let now = leadership.borrow_and_update().clone();
+                let leads = now == Leadership::Leading;
+                scheduler_metrics.lock().unwrap_or_else(PoisonError::into_inner).leading(leads);
+                tracing::info!(leadership = ?now, "Leadership");
+                if now == Leadership::Lost || changed.is_err() {
+                    break;
+                }
+            },
+        }
+    }
+    stop.send_replace(true);
+    let ended = election.await?;
+    tracing::info!(?ended, "Election ended");
+    if let Some(server) = server {
+        server.await?;
+    }
+    Ok(())
+}

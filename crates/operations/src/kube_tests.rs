@@ -1,0 +1,145 @@
+//! What goes over the wire to an API server, which is played by a router in this process.
+
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::State;
+use axum::http::{Request, StatusCode};
+use axum::response::Response;
+use kube::Client;
+use serde_json::{Value, json};
+
+use crate::leader::{KubeLeaseStore, LeaseStore as _, StoreError};
+use crate::serve::{KubeReviewer, Reviewer as _, User, Verdict, look_up_client_authority};
+
+/// What was asked: method, path, body.
+type Asked = Arc<Mutex<Vec<(String, String, Value)>>>;
+
+/// A client of a server that answers everything so, and what it was asked.
+fn server(status: u16, answer: Value) -> (Client, Asked) {
+    let asked = Asked::default();
+    let router = Router::new()
+        .fallback(async move |State(asked): State<Asked>, request: Request<Body>| {
+            let (parts, body) = request.into_parts();
+            let bytes = to_bytes(body, usize::MAX).await.expect("a body");
+            let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+            asked.lock().expect("free").push((parts.method.to_string(), parts.uri.path().to_owned(), body));
+            let mut response = Response::new(Body::from(answer.to_string()));
+            *response.status_mut() = StatusCode::from_u16(status).expect("a status");
+            response
+        })
+        .with_state(Arc::clone(&asked));
+    (Client::new(router, "default"), asked)
+}
+
+fn failure(code: u16, reason: &str) -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "reason": reason, "code": code})
+}
+
+fn only(asked: &Asked) -> (String, String, Value) {
+    let asked = asked.lock().expect("free");
+    assert_eq!(asked.len(), 1);
+    asked[0].clone()
+}
+
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler";
+
+#[tokio::test]
+async fn a_lease_is_read_whole_and_written_whole() {
+    let lease =
+        json!({"kind": "Lease", "metadata": {"resourceVersion": "7", "future": 1}, "spec": {"future": [2]}});
+    let (client, asked) = server(200, lease.clone());
+    let store = KubeLeaseStore::new(client, "kube-system", "kube-scheduler");
+    assert_eq!(store.get().await, Ok(Some(lease.clone())));
+    assert_eq!(only(&asked), ("GET".to_owned(), LEASE.to_owned(), Value::Null));
+
+    let (client, asked) = server(200, lease.clone());
+    let store = KubeLeaseStore::new(client, "kube-system", "kube-scheduler");
+    assert_eq!(store.update(lease.clone()).await, Ok(lease.clone()));
+    assert_eq!(only(&asked), ("PUT".to_owned(), LEASE.to_owned(), lease.clone()));
+
+    let (client, asked) = server(201, lease);
+    let store = KubeLeaseStore::new(client, "kube-system", "kube-scheduler");
+    assert!(store.create(json!({"holderIdentity": "me"})).await.is_ok());
+    let (method, path, body) = only(&asked);
+    assert_eq!((method.as_str(), path.as_str()), ("POST", LEASE.trim_end_matches("/kube-scheduler")));
+    assert_eq!(body["apiVersion"], "coordination.k8s.io/v1");
+    assert_eq!(body["kind"], "Lease");
+    assert_eq!(body["metadata"], json!({"name": "kube-scheduler", "namespace": "kube-system"}));
+    assert_eq!(body["spec"], json!({"holderIdentity": "me"}));
+}
+
+#[tokio::test]
+async fn absence_conflict_and_failure_are_told_apart() {
+    let store = |code, reason: &str| KubeLeaseStore::new(server(code, failure(code, reason)).0, "n", "l");
+    assert_eq!(store(404, "NotFound").get().await, Ok(None));
+    assert!(matches!(store(404, "NotFound").update(json!({})).await, Err(StoreError::Failed(_))));
+    assert!(matches!(store(409, "Conflict").update(json!({})).await, Err(StoreError::Conflict(_))));
+    assert!(matches!(store(409, "AlreadyExists").create(json!({})).await, Err(StoreError::Conflict(_))));
+    assert!(matches!(store(403, "Forbidden").get().await, Err(StoreError::Failed(_))));
+    assert!(matches!(store(500, "InternalError").get().await, Err(StoreError::Failed(_))));
+}
+
+#[tokio::test]
+async fn tokens_are_reviewed() {
+    let answer = |status: Value| json!({"kind": "TokenReview", "apiVersion": "authentication.k8s.io/v1", "metadata": {}, "spec": {"token": ""}, "status": status});
+    let user = json!({"username": "u", "uid": "1", "groups": ["g"], "extra": {"k": ["v"]}});
+    let (client, asked) = server(201, answer(json!({"authenticated": true, "user": user})));
+    let found = KubeReviewer::new(client).review_token("secret").await;
+    let expected = User {
+        name: "u".to_owned(),
+        uid: "1".to_owned(),
+        groups: vec!["g".to_owned()],
+        extra: [("k".to_owned(), vec!["v".to_owned()])].into(),
+    };
+    assert_eq!(found, Ok(Some(expected)));
+    let (method, path, body) = only(&asked);
+    assert_eq!((method.as_str(), path.as_str()), ("POST", "/apis/authentication.k8s.io/v1/tokenreviews"));
+    assert_eq!(body["spec"], json!({"token": "secret"}));
+
+    let (client, _) = server(201, answer(json!({"error": "invalid bearer token"})));
+    assert_eq!(KubeReviewer::new(client).review_token("secret").await, Ok(None));
+    let (client, _) = server(403, failure(403, "Forbidden"));
+    assert!(KubeReviewer::new(client).review_token("secret").await.is_err());
+}
+
+#[tokio::test]
+async fn rights_are_reviewed() {
+    let answer = |status: Value| json!({"kind": "SubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "metadata": {}, "spec": {}, "status": status});
+    let (client, asked) = server(201, answer(json!({"allowed": true, "reason": "RBAC"})));
+    let user = User::anonymous();
+    let verdict = KubeReviewer::new(client).review_access(&user, "get", "/metrics").await;
+    assert_eq!(verdict, Ok(Verdict { allowed: true, reason: "RBAC".to_owned() }));
+    let (method, path, body) = only(&asked);
+    assert_eq!(
+        (method.as_str(), path.as_str()),
+        ("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews")
+    );
+    assert_eq!(
+        body["spec"],
+        json!({
+            "user": "system:anonymous",
+            "groups": ["system:unauthenticated"],
+            "nonResourceAttributes": {"path": "/metrics", "verb": "get"},
+        })
+    );
+    let (client, _) = server(201, answer(json!({"allowed": true, "denied": true})));
+    let verdict = KubeReviewer::new(client).review_access(&user, "get", "/metrics").await;
+    assert_eq!(verdict.map(|verdict| verdict.allowed), Ok(false));
+}
+
+#[tokio::test]
+async fn the_client_authority_is_looked_up() {
+    let map = json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "x"}, "data": {"client-ca-file": "PEM"}});
+    let (client, asked) = server(200, map);
+    assert_eq!(look_up_client_authority(client).await, Ok(Some("PEM".to_owned())));
+    assert_eq!(
+        only(&asked).1,
+        "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+    );
+    let (client, _) = server(404, failure(404, "NotFound"));
+    assert_eq!(look_up_client_authority(client).await, Ok(None));
+    let (client, _) = server(403, failure(403, "Forbidden"));
+    assert!(look_up_client_authority(client).await.is_err());
+}

@@ -1,0 +1,25 @@
+//! What a scheduler needs to run well as a process, and what knows nothing of scheduling.
+//!
+//! - [`leader`]: of several replicas one schedules, agreed upon through a Lease as client-go does.
+//! - [`serve`]: health, metrics and pages over HTTPS, with authentication and authorization delegated to the API server.
+//! - [`metrics`]: kube-scheduler's metrics under kube-scheduler's names.
+//! - [`flags`]: kube-scheduler's flags.
+//! - [`logs`]: structured logs as klog writes them, or JSON.
+//! - [`signals`] and [`reload`]: what the outside asks of a running process.
+//!
+//! Time passes by tokio's clock, so that tests run in virtual time; the time of day comes in through [`clock`] alone.
+
+#![warn(missing_docs)]
+
+mod cause;
+pub mod clock;
+pub mod flags;
+pub mod leader;
+pub mod logs;
+pub mod metrics;
+pub mod reload;
+pub mod serve;
+pub mod signals;
+
+#[cfg(test)]
+mod kube_tests;

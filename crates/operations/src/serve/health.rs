@@ -1,0 +1,97 @@
+//! Health checks, with the words of Kubernetes' `healthz`.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::{StatusCode, Uri};
+use axum::response::Response;
+use axum::routing::get;
+
+use super::page::text;
+
+/// Something that is well or not.
+#[derive(Clone)]
+pub struct Check {
+    name: &'static str,
+    run: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
+}
+
+impl std::fmt::Debug for Check {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Check({})", self.name)
+    }
+}
+
+impl Check {
+    /// A check. It must answer at once. The error goes to the log, and to who may read the check's own path.
+    pub fn new(name: &'static str, run: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Check { name, run: Arc::new(run) }
+    }
+
+    /// A check that is well as long as somebody answers.
+    pub fn ping() -> Self {
+        Check::new("ping", || Ok(()))
+    }
+}
+
+/// The paths of a set of checks: all of them at `path`, each at a path of its own below. Without any there is `ping`.
+pub(super) fn router(path: &str, mut checks: Vec<Check>) -> Router {
+    if checks.is_empty() {
+        checks.push(Check::ping());
+    }
+    let mut router = Router::new();
+    for check in checks.clone() {
+        let below = format!("{path}/{}", check.name);
+        router = router.route(&below, get(async move || one(&check)));
+    }
+    let name = path.trim_start_matches('/').to_owned();
+    let checks: Arc<[Check]> = checks.into();
+    router.route(path, get(async move |uri: Uri| all(&name, &checks, uri.query().unwrap_or_default())))
+}
+
+fn one(check: &Check) -> Response {
+    match (check.run)() {
+        Ok(()) => text(StatusCode::OK, "ok".to_owned()),
+        Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, format!("internal server error: {error}\n")),
+    }
+}
+
+fn all(name: &str, checks: &[Check], query: &str) -> Response {
+    let parameters = || query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    let excluded: Vec<&str> =
+        parameters().filter(|(key, _)| *key == "exclude").map(|(_, value)| value).collect();
+    let mut lines = String::new();
+    let mut failed = Vec::new();
+    for check in checks {
+        if excluded.contains(&check.name) {
+            lines.push_str(&format!("[+]{} excluded: ok\n", check.name));
+            continue;
+        }
+        match (check.run)() {
+            Ok(()) => lines.push_str(&format!("[+]{} ok\n", check.name)),
+            Err(error) => {
+                // Everybody may read this page, so it does not tell why.
+                lines.push_str(&format!("[-]{} failed: reason withheld\n", check.name));
+                failed.push(format!("{}: {error}", check.name));
+            }
+        }
+    }
+    let mut unknown: Vec<String> = excluded
+        .iter()
+        .filter(|name| !checks.iter().any(|check| check.name == **name))
+        .map(|name| format!("{name:?}"))
+        .collect();
+    if !unknown.is_empty() {
+        unknown.sort();
+        let unknown = unknown.join(",");
+        lines.push_str(&format!("warn: some health checks cannot be excluded: no matches for {unknown}\n"));
+    }
+    if !failed.is_empty() {
+        tracing::info!(target: crate::logs::V2, check = name, failed = failed.join("; "), "Health check failed");
+        return text(StatusCode::INTERNAL_SERVER_ERROR, format!("{lines}{name} check failed\n"));
+    }
+    if parameters().any(|(key, _)| key == "verbose") {
+        return text(StatusCode::OK, format!("{lines}{name} check passed\n"));
+    }
+    text(StatusCode::OK, "ok".to_owned())
+}

@@ -1,0 +1,104 @@
+//! Reviews by an API server.
+
+use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
+use k8s_openapi::api::authorization::v1::{
+    NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
+};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Client;
+use kube::api::{Api, PostParams};
+
+use crate::cause::whole;
+
+use super::access::{Answer, Reviewer, TokenAnswer, User, Verdict};
+
+/// Asks an API server.
+#[derive(Clone)]
+pub struct KubeReviewer {
+    client: Client,
+}
+
+impl std::fmt::Debug for KubeReviewer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("KubeReviewer")
+    }
+}
+
+impl KubeReviewer {
+    /// Asks through this client.
+    pub fn new(client: Client) -> Self {
+        KubeReviewer { client }
+    }
+
+    async fn token(&self, token: &str) -> TokenAnswer {
+        let review = TokenReview {
+            spec: TokenReviewSpec { token: token.to_owned(), ..TokenReviewSpec::default() },
+            ..TokenReview::default()
+        };
+        let reviews: Api<TokenReview> = Api::all(self.client.clone());
+        let answer = reviews.create(&PostParams::default(), &review).await;
+        let status = answer.map_err(|error| whole(&error))?.status.unwrap_or_default();
+        if !status.authenticated.unwrap_or(false) {
+            return Ok(None);
+        }
+        let user = status.user.unwrap_or_default();
+        Ok(Some(User {
+            name: user.username.unwrap_or_default(),
+            uid: user.uid.unwrap_or_default(),
+            groups: user.groups.unwrap_or_default(),
+            extra: user.extra.unwrap_or_default().into_iter().collect(),
+        }))
+    }
+
+    async fn access(&self, user: &User, verb: &str, path: &str) -> Result<Verdict, String> {
+        let review = SubjectAccessReview {
+            spec: SubjectAccessReviewSpec {
+                user: Some(user.name.clone()),
+                uid: Some(user.uid.clone()).filter(|uid| !uid.is_empty()),
+                groups: Some(user.groups.clone()),
+                extra: Some(user.extra.clone()).filter(|extra| !extra.is_empty()),
+                non_resource_attributes: Some(NonResourceAttributes {
+                    path: Some(path.to_owned()),
+                    verb: Some(verb.to_owned()),
+                }),
+                ..SubjectAccessReviewSpec::default()
+            },
+            ..SubjectAccessReview::default()
+        };
+        let reviews: Api<SubjectAccessReview> = Api::all(self.client.clone());
+        let answer = reviews.create(&PostParams::default(), &review).await;
+        let status = answer.map_err(|error| whole(&error))?.status.unwrap_or_default();
+        Ok(Verdict {
+            allowed: status.allowed && !status.denied.unwrap_or(false),
+            reason: status.reason.unwrap_or_default(),
+        })
+    }
+}
+
+impl Reviewer for KubeReviewer {
+    fn review_token<'a>(&'a self, token: &'a str) -> Answer<'a, TokenAnswer> {
+        Box::pin(self.token(token))
+    }
+
+    fn review_access<'a>(
+        &'a self,
+        user: &'a User,
+        verb: &'a str,
+        path: &'a str,
+    ) -> Answer<'a, Result<Verdict, String>> {
+        Box::pin(self.access(user, verb, path))
+    }
+}
+
+/// Looks up the authority of client certificates in the cluster, as upstream does if no `--client-ca-file` is given. None if
+/// the cluster has none.
+pub async fn look_up_client_authority(client: Client) -> Result<Option<String>, String> {
+    const NAMESPACE: &str = "kube-system";
+    const NAME: &str = "extension-apiserver-authentication";
+    let maps: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
+    let map = maps
+        .get_opt(NAME)
+        .await
+        .map_err(|error| format!("configmap {NAMESPACE}/{NAME}: {}", whole(&error)))?;
+    Ok(map.and_then(|map| map.data?.remove("client-ca-file")))
+}

@@ -1,0 +1,5 @@
+mod caching;
+mod certificates;
+mod checking;
+mod client;
+mod serving;

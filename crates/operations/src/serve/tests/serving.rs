@@ -1,0 +1,181 @@
+//! Over real sockets on the loopback address.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::get as route;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
+
+use super::client::{Authority, get, send};
+use crate::serve::{
+    Access, CertificateSource, Check, ClientAuthority, Routes, ServeOptions, Server, TlsOptions,
+};
+
+struct Running {
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+async fn start(routes: Routes, access: Access, client_authority: ClientAuthority) -> Running {
+    let options = ServeOptions {
+        bind_address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        port: 0,
+        certificate: CertificateSource::SelfSigned,
+        client_authority,
+        tls: TlsOptions::default(),
+    };
+    let server = Server::listen(options).await.expect("a port is free");
+    let address = server.address();
+    let (stop, stopped) = oneshot::channel();
+    let task = tokio::spawn(server.run(routes, access, async {
+        let _ = stopped.await;
+    }));
+    Running { address, stop, task }
+}
+
+fn routes() -> Routes {
+    Routes::new()
+        .health("/livez", Vec::new())
+        .health(
+            "/readyz",
+            vec![
+                Check::new("leaderElection", || Ok(())),
+                Check::new("sched-handler-sync", || Err("handlers are not fully synchronized".to_owned())),
+            ],
+        )
+        .page("/metrics", crate::metrics::CONTENT_TYPE, || "up 1\n".to_owned())
+        .json("/configz", || serde_json::json!({"componentconfig": {}}))
+}
+
+fn everything() -> Access {
+    Access::new(&["/*"]).expect("a good path")
+}
+
+#[tokio::test]
+async fn pages_and_checks() {
+    let server = start(routes(), everything(), ClientAuthority::None).await;
+    for (path, status, content_type, body) in [
+        ("/livez", 200, "text/plain; charset=utf-8", "ok"),
+        ("/livez?verbose", 200, "text/plain; charset=utf-8", "[+]ping ok\nlivez check passed\n"),
+        ("/livez/ping", 200, "text/plain; charset=utf-8", "ok"),
+        (
+            "/readyz",
+            500,
+            "text/plain; charset=utf-8",
+            "[+]leaderElection ok\n[-]sched-handler-sync failed: reason withheld\nreadyz check failed\n",
+        ),
+        ("/readyz?exclude=sched-handler-sync", 200, "text/plain; charset=utf-8", "ok"),
+        (
+            "/readyz?verbose=1&exclude=sched-handler-sync&exclude=nonsense",
+            200,
+            "text/plain; charset=utf-8",
+            "[+]leaderElection ok\n[+]sched-handler-sync excluded: ok\nwarn: some health checks cannot be excluded: no \
+             matches for \"nonsense\"\nreadyz check passed\n",
+        ),
+        (
+            "/readyz/sched-handler-sync",
+            500,
+            "text/plain; charset=utf-8",
+            "internal server error: handlers are not fully synchronized\n",
+        ),
+        ("/metrics", 200, "text/plain; version=0.0.4; charset=utf-8", "up 1\n"),
+        ("/configz", 200, "application/json", "{\"componentconfig\":{}}"),
+        ("/nonsense", 404, "text/plain; charset=utf-8", "404 page not found\n"),
+    ] {
+        let reply = get(server.address, path, "", None).await.expect("an answer");
+        assert_eq!((reply.status, reply.body.as_str()), (status, body), "{path}");
+        assert!(reply.head.contains(&format!("content-type: {content_type}")), "{path}: {}", reply.head);
+    }
+}
+
+#[tokio::test]
+async fn who_may_not_reads_why() {
+    let access = Access::new(&crate::serve::ALWAYS_ALLOW_PATHS).expect("good paths");
+    let server = start(routes(), access, ClientAuthority::None).await;
+    let reply =
+        get(server.address, "/metrics", "Authorization: Bearer x\r\n", None).await.expect("an answer");
+    assert_eq!(reply.status, 403);
+    let status: serde_json::Value = serde_json::from_str(&reply.body).expect("a status");
+    assert_eq!(
+        status,
+        serde_json::json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": "Forbidden", "code": 403,
+            "details": {}, "message": "forbidden: User \"system:anonymous\" cannot get path \"/metrics\"",
+        })
+    );
+    assert_eq!(get(server.address, "/livez", "", None).await.expect("an answer").status, 200);
+}
+
+#[tokio::test]
+async fn a_client_certificate_says_who_asks() {
+    let (authority, stranger) = (Authority::new(), Authority::new());
+    let access = Access::new(&crate::serve::ALWAYS_ALLOW_PATHS).expect("good paths");
+    let server = start(routes(), access, ClientAuthority::Pem(authority.pem.clone())).await;
+    let admin = authority.sign("admin", &["system:masters"]);
+    assert_eq!(get(server.address, "/metrics", "", Some(admin)).await.expect("an answer").status, 200);
+    let other = authority.sign("other", &["people"]);
+    let reply = get(server.address, "/metrics", "", Some(other)).await.expect("an answer");
+    assert_eq!(reply.status, 403);
+    assert!(reply.body.contains("User \\\"other\\\" cannot get path"), "{}", reply.body);
+    let forged = stranger.sign("admin", &["system:masters"]);
+    assert!(get(server.address, "/livez", "", Some(forged)).await.is_err(), "not signed by the authority");
+    assert_eq!(get(server.address, "/livez", "", None).await.expect("an answer").status, 200);
+}
+
+#[tokio::test]
+async fn requests_under_way_are_answered_when_the_server_stops() {
+    let (entered, leave) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (enter, left) = (Arc::clone(&entered), Arc::clone(&leave));
+    let slow = Router::new().route(
+        "/slow",
+        route(async move || {
+            enter.notify_one();
+            left.notified().await;
+            "done"
+        }),
+    );
+    let server = start(Routes::new().merge(slow), everything(), ClientAuthority::None).await;
+    let address = server.address;
+    let request = tokio::spawn(async move { get(address, "/slow", "", None).await });
+    entered.notified().await;
+    server.stop.send(()).expect("the server listens");
+    // It stops listening before it waits for what is under way.
+    while tokio::net::TcpStream::connect(address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    assert!(!server.task.is_finished());
+    leave.notify_one();
+    let reply = request.await.expect("no panic").expect("an answer");
+    assert_eq!((reply.status, reply.body.as_str()), (200, "done"));
+    server.task.await.expect("no panic");
+}
+
+#[tokio::test]
+async fn what_is_no_tls_does_not_disturb() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let server = start(routes(), everything(), ClientAuthority::None).await;
+    let mut stream = tokio::net::TcpStream::connect(server.address).await.expect("connected");
+    stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.expect("sent");
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes).await;
+    assert_eq!(get(server.address, "/livez", "", None).await.expect("an answer").status, 200);
+}
+
+#[tokio::test]
+async fn verbosity_is_changed_while_running() {
+    let verbosity = crate::logs::Verbosity::new(0);
+    let routes = Routes::new().verbosity(verbosity.clone());
+    let server = start(routes, everything(), ClientAuthority::None).await;
+    let put = async |body: &str| {
+        let headers = format!("Content-Length: {}\r\n\r\n{body}", body.len());
+        let reply = send(server.address, "PUT", "/debug/flags/v", &headers, None).await.expect("an answer");
+        (reply.status, reply.body)
+    };
+    assert_eq!(put("4").await, (200, "successfully set klog.logging.verbosity to 4".to_owned()));
+    assert_eq!(verbosity.get(), 4);
+    assert_eq!(put("much").await.0, 400);
+    assert_eq!(verbosity.get(), 4);
+}
