@@ -1,0 +1,261 @@
+//! Finds the API server and talks to it.
+
+mod limiter;
+mod request;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use http::Uri;
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::client::{Body, ConfigExt};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use supercargo_config::ClientConnection;
+use tower::{BoxError, ServiceBuilder};
+use tracing::warn;
+
+pub use limiter::RateLimit;
+pub use request::{ApiServer, RequestError};
+pub(crate) use request::{Call, MERGE_PATCH, STRATEGIC_MERGE_PATCH};
+
+/// How long it may take until a connection stands.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long an idle connection is kept. The server closes it after 90 s, and a request must not meet it doing so.
+const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// How many idle connections are kept: as many as the performer uses at most, and some for the watches.
+const POOL_IDLE_MAX: usize = 160;
+/// How much of an answer a connection holds at most. There is a connection for every watch, and they stay.
+const READ_BUFFER_BYTES_MAX: usize = 64 << 10;
+/// After so much silence the kernel asks whether the other side is still there: a watch may be silent for minutes.
+const KEEPALIVE_AFTER: Duration = Duration::from_secs(30);
+/// How often it asks again.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+/// After so many questions without an answer the connection is given up.
+const KEEPALIVE_RETRIES: u32 = 3;
+
+/// Which API server to talk to, and how much.
+#[derive(Clone, Debug, Default)]
+pub struct ConnectOptions {
+    /// The kubeconfig file, `--kubeconfig` or `clientConnection.kubeconfig`.
+    pub kubeconfig: Option<PathBuf>,
+    /// The address of the server, `--master`: goes before what the kubeconfig says.
+    pub master: Option<String>,
+    /// How many requests are made; none for as many as there are.
+    pub limit: Option<RateLimit>,
+}
+
+impl ConnectOptions {
+    /// What a configuration and `--master` say.
+    pub fn new(connection: &ClientConnection, master: Option<String>) -> Self {
+        let kubeconfig = Some(&connection.kubeconfig).filter(|path| !path.is_empty()).map(PathBuf::from);
+        ConnectOptions { kubeconfig, master, limit: RateLimit::new(connection.qps, connection.burst) }
+    }
+}
+
+/// Why there is no API server to talk to.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The kubeconfig file is not there, or is none.
+    #[error("cannot use the kubeconfig {path}: {reason}; correct it, or name another with --kubeconfig", path = path.display())]
+    Kubeconfig {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The address is none.
+    #[error(
+        "--master {master:?} is not the address of an API server such as https://10.0.0.1:6443: {reason}"
+    )]
+    Master {
+        /// The address.
+        master: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Nothing says where the API server is.
+    #[error(
+        "no API server is known: this is not a pod of a cluster ({in_cluster}), and there is no kubeconfig of the \
+         user ({kubeconfig}); name one with --kubeconfig, or an address with --master"
+    )]
+    Nowhere {
+        /// Why it is none.
+        in_cluster: String,
+        /// Why there is none.
+        kubeconfig: String,
+    },
+    /// The credentials or certificates that belong to the server cannot be used.
+    #[error(
+        "cannot set up a connection to {server}: {reason}; look at the certificates and credentials of the kubeconfig"
+    )]
+    Credentials {
+        /// The server.
+        server: String,
+        /// What is wrong with them.
+        reason: String,
+    },
+}
+
+impl ApiServer {
+    /// Gets ready to talk to the server. Whether it is there shows at the first request.
+    ///
+    /// Found is, in this order: the kubeconfig file that is named, the address alone, the cluster that this process is a
+    /// pod of, the kubeconfig of the user (`$KUBECONFIG`, `~/.kube/config`).
+    pub async fn connect(options: &ConnectOptions) -> Result<Self, ConnectError> {
+        let config = find(options).await?;
+        let server = config.cluster_url.to_string();
+        let client =
+            client(config).map_err(|error| ConnectError::Credentials { server, reason: chain(&error) })?;
+        Ok(ApiServer::new(client, options.limit))
+    }
+}
+
+async fn find(options: &ConnectOptions) -> Result<kube::Config, ConnectError> {
+    let master = options.master.as_deref().filter(|master| !master.is_empty()).map(address).transpose()?;
+    let kubeconfig = options.kubeconfig.as_deref().filter(|path| !path.as_os_str().is_empty());
+    let mut config = match (kubeconfig, &master) {
+        (Some(path), _) => from_file(path).await?,
+        (None, Some(master)) => kube::Config::new(master.clone()),
+        (None, None) => from_surroundings().await?,
+    };
+    if let Some(master) = master {
+        config.cluster_url = master;
+    }
+    if let Some(proxy) = &config.proxy_url {
+        warn!("a proxy is set, {proxy}, but the API server is talked to directly: proxies are not supported");
+    }
+    // The server is near, and processors are scarcer than the network. Upstream does the same.
+    config.disable_compression = true;
+    Ok(config)
+}
+
+async fn from_file(path: &Path) -> Result<kube::Config, ConnectError> {
+    let failed = |error: kube::config::KubeconfigError| ConnectError::Kubeconfig {
+        path: path.to_owned(),
+        reason: chain(&error),
+    };
+    let kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
+    kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.map_err(failed)
+}
+
+async fn from_surroundings() -> Result<kube::Config, ConnectError> {
+    let in_cluster = match kube::Config::incluster() {
+        Ok(config) => return Ok(config),
+        Err(error) => chain(&error),
+    };
+    kube::Config::from_kubeconfig(&KubeConfigOptions::default())
+        .await
+        .map_err(|error| ConnectError::Nowhere { in_cluster, kubeconfig: chain(&error) })
+}
+
+/// As client-go reads it: without a scheme, `http://` is meant.
+fn address(master: &str) -> Result<Uri, ConnectError> {
+    let failed = |reason: &dyn fmt::Display| ConnectError::Master {
+        master: master.to_owned(),
+        reason: reason.to_string(),
+    };
+    let text = if master.contains("://") { master.to_owned() } else { format!("http://{master}") };
+    let uri: Uri = text.parse().map_err(|error: http::uri::InvalidUri| failed(&error))?;
+    match uri.scheme_str() {
+        Some("http" | "https") if uri.host().is_some() => Ok(uri),
+        _ => Err(failed(&"it has to begin with http:// or https://")),
+    }
+}
+
+/// The stack that kube makes, without its retries and spans, and with connections that notice a dead peer.
+///
+/// HTTP/1.1 is spoken: a connection per request in flight spares both sides the frames and windows of HTTP/2, and a
+/// server takes no more than 100 streams on a connection, of which the watches hold many.
+fn client(config: kube::Config) -> kube::Result<kube::Client> {
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    connector.set_keepalive(Some(KEEPALIVE_AFTER));
+    connector.set_keepalive_interval(Some(KEEPALIVE_INTERVAL));
+    connector.set_keepalive_retries(Some(KEEPALIVE_RETRIES));
+    let connector = config.rustls_https_connector_with_connector(connector)?;
+    let transport: legacy::Client<_, Body> = legacy::Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(POOL_IDLE_TIMEOUT)
+        .pool_max_idle_per_host(POOL_IDLE_MAX)
+        .http1_max_buf_size(READ_BUFFER_BYTES_MAX)
+        .build(connector);
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer()?)
+        .layer(config.extra_headers_layer()?)
+        .map_err(BoxError::from)
+        .service(transport);
+    Ok(kube::Client::new(service, config.default_namespace))
+}
+
+/// An error with everything that caused it.
+pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    // That a service failed goes without saying.
+    if let Some(kube::Error::Service(cause)) = error.downcast_ref() {
+        return chain(&**cause);
+    }
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let words = error.to_string();
+        // Many errors repeat what caused them.
+        if !text.contains(&words) {
+            text.push_str(": ");
+            text.push_str(&words);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// The name of this machine, which events and leases carry.
+pub fn hostname() -> String {
+    let read = |path| std::fs::read_to_string(path).ok();
+    let name = read("/proc/sys/kernel/hostname").or_else(|| read("/etc/hostname")).unwrap_or_default();
+    match name.trim() {
+        "" => "localhost".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_may_lack_its_scheme() {
+        for (given, meant) in [
+            ("https://10.0.0.1:6443", "https://10.0.0.1:6443/"),
+            ("10.0.0.1:8080", "http://10.0.0.1:8080/"),
+            ("localhost", "http://localhost/"),
+        ] {
+            assert_eq!(address(given).map(|uri| uri.to_string()).ok().as_deref(), Some(meant), "{given}");
+        }
+        for given in ["ftp://10.0.0.1", "https://", "a b"] {
+            let error = address(given).expect_err(given).to_string();
+            assert!(error.contains("--master") && error.contains("such as https://10.0.0.1:6443"), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_kubeconfig_that_is_not_there_is_named() {
+        let options =
+            ConnectOptions { kubeconfig: Some("/nowhere/config".into()), ..ConnectOptions::default() };
+        let error = ApiServer::connect(&options).await.expect_err("there is no such file").to_string();
+        assert!(error.contains("/nowhere/config") && error.contains("--kubeconfig"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn an_address_alone_is_enough() {
+        let options = ConnectOptions { master: Some("127.0.0.1:1".to_owned()), ..ConnectOptions::default() };
+        let server = ApiServer::connect(&options).await.expect("nothing is sent yet");
+        let error = server.fetch(&Call::get("/api/v1".to_owned())).await.expect_err("nobody listens there");
+        assert!(error.is_connection_refused(), "{error}");
+        assert!(error.to_string().contains("/api/v1"), "{error}");
+    }
+}

@@ -1,0 +1,363 @@
+//! Requests, and what comes of them.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, RETRY_AFTER, USER_AGENT};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use kube::client::Body;
+use serde::Deserialize;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::chain;
+use super::limiter::{RateLimit, TokenBucket};
+
+/// How long a request may take. The server itself gives up after 60 s, with a better reason.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(75);
+/// How often a request is made again because the server asks for it; client-go's number.
+const ASKED_RETRIES_MAX: u32 = 10;
+/// How long we wait at most when the server asks us to.
+const ASKED_WAIT_MAX: Duration = Duration::from_secs(60);
+/// How much is read of an answer that says what went wrong.
+const ERROR_BODY_BYTES_MAX: usize = 64 << 10;
+/// How much of an answer that nobody understands is repeated.
+const ERROR_TEXT_CHARACTERS_MAX: usize = 200;
+
+const JSON: &str = "application/json";
+/// Objects in the patch replace what is there, field by field.
+pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
+/// The same, and lists of named things are merged by name. Only built-in kinds know it.
+pub(crate) const STRATEGIC_MERGE_PATCH: &str = "application/strategic-merge-patch+json";
+
+/// An API server, as one client sees it. Clones share the client's limit.
+#[derive(Clone)]
+pub struct ApiServer {
+    client: kube::Client,
+    limiter: Option<Arc<Limiter>>,
+}
+
+struct Limiter {
+    limit: RateLimit,
+    started: Instant,
+    bucket: Mutex<TokenBucket>,
+}
+
+/// Why a request failed. The text is what people get to see.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum RequestError {
+    /// The server answered, and said no.
+    #[error("{message}")]
+    Refused {
+        /// The HTTP status.
+        code: u16,
+        /// The reason in CamelCase, such as `Conflict`; empty if the server gave none.
+        reason: String,
+        /// What it said.
+        message: String,
+    },
+    /// There was no answer, or not all of it.
+    #[error("{method} {path}: {reason}")]
+    Broken {
+        /// What was asked.
+        method: Method,
+        /// Where.
+        path: String,
+        /// What went wrong.
+        reason: String,
+        /// Nobody listens there: the request was not carried out.
+        is_connection_refused: bool,
+    },
+    /// The answer did not come in time. Whether the request was carried out is not known.
+    #[error("{method} {path}: no answer within {seconds} s", seconds = REQUEST_TIMEOUT.as_secs())]
+    TimedOut {
+        /// What was asked.
+        method: Method,
+        /// Where.
+        path: String,
+    },
+}
+
+/// A request, which can be made more than once.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) content_type: &'static str,
+    pub(crate) body: Bytes,
+}
+
+/// What a server says with an error.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct StatusWords {
+    message: String,
+    reason: String,
+}
+
+impl Call {
+    pub(crate) fn get(path: String) -> Self {
+        Call { method: Method::GET, path, content_type: JSON, body: Bytes::new() }
+    }
+
+    pub(crate) fn post(path: String, body: Vec<u8>) -> Self {
+        Call { method: Method::POST, path, content_type: JSON, body: body.into() }
+    }
+
+    pub(crate) fn patch(path: String, content_type: &'static str, body: Vec<u8>) -> Self {
+        Call { method: Method::PATCH, path, content_type, body: body.into() }
+    }
+
+    pub(crate) fn delete(path: String, body: Vec<u8>) -> Self {
+        Call { method: Method::DELETE, path, content_type: JSON, body: body.into() }
+    }
+}
+
+impl RequestError {
+    /// The HTTP status, if there was an answer.
+    pub fn code(&self) -> Option<u16> {
+        match self {
+            RequestError::Refused { code, .. } => Some(*code),
+            RequestError::Broken { .. } | RequestError::TimedOut { .. } => None,
+        }
+    }
+
+    /// Nobody listens at the server's address.
+    pub fn is_connection_refused(&self) -> bool {
+        matches!(self, RequestError::Broken { is_connection_refused: true, .. })
+    }
+}
+
+impl ApiServer {
+    /// The server behind a client that is ready.
+    pub fn new(client: kube::Client, limit: Option<RateLimit>) -> Self {
+        let limiter = limit.map(|limit| {
+            Arc::new(Limiter { limit, started: Instant::now(), bucket: Mutex::new(TokenBucket::new(limit)) })
+        });
+        ApiServer { client, limiter }
+    }
+
+    /// The same server for another purpose, with a limit of the same size to itself.
+    #[must_use]
+    pub fn with_own_limit(&self) -> Self {
+        ApiServer::new(self.client.clone(), self.limiter.as_ref().map(|limiter| limiter.limit))
+    }
+
+    /// The client, for whoever needs typed objects.
+    pub fn client(&self) -> &kube::Client {
+        &self.client
+    }
+
+    /// Makes a request whose answer does not matter, as long as it is a good one.
+    pub(crate) async fn perform(&self, call: &Call) -> Result<(), RequestError> {
+        let mut body = self.answer(call).await?;
+        in_time(call, async {
+            // A connection is used again only after its answer was read to the end.
+            while let Some(frame) = body.frame().await {
+                frame.map_err(|error| broken(call, &error))?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Makes a request and returns the whole answer.
+    pub(crate) async fn fetch(&self, call: &Call) -> Result<Bytes, RequestError> {
+        let body = self.answer(call).await?;
+        in_time(call, async { body.collect_bytes().await.map_err(|error| broken(call, &error)) }).await
+    }
+
+    /// Makes a request whose answer has no end. Such requests are not limited, as in client-go.
+    pub(crate) async fn open(&self, path: &str) -> Result<Body, RequestError> {
+        let call = Call::get(path.to_owned());
+        in_time(&call, async {
+            let response = self.send(&call).await?;
+            if response.status().is_success() {
+                Ok(response.into_body())
+            } else {
+                Err(refused(response).await)
+            }
+        })
+        .await
+    }
+
+    /// The answer to a request that is made again as long as the server asks for it.
+    async fn answer(&self, call: &Call) -> Result<Body, RequestError> {
+        let mut retries = 0;
+        loop {
+            self.wait_for_turn().await;
+            let response = in_time(call, self.send(call)).await?;
+            if response.status().is_success() {
+                return Ok(response.into_body());
+            }
+            let wait = asked_wait(&response);
+            let error = in_time(call, async { Ok(refused(response).await) }).await?;
+            match wait {
+                Some(wait) if retries < ASKED_RETRIES_MAX => sleep(wait).await,
+                _ => return Err(error),
+            }
+            retries += 1;
+        }
+    }
+
+    async fn wait_for_turn(&self) {
+        let Some(limiter) = &self.limiter else { return };
+        let wait = {
+            // The bucket is a few numbers, right at any time: a panic elsewhere does not spoil it.
+            let mut bucket = limiter.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+            bucket.take(limiter.started.elapsed())
+        };
+        if !wait.is_zero() {
+            sleep(wait).await;
+        }
+    }
+
+    async fn send(&self, call: &Call) -> Result<Response<Body>, RequestError> {
+        let mut request = Request::builder()
+            .method(&call.method)
+            .uri(&call.path)
+            .header(ACCEPT, HeaderValue::from_static(JSON))
+            .header(USER_AGENT, HeaderValue::from_static(user_agent()));
+        if !call.body.is_empty() {
+            request = request.header(CONTENT_TYPE, HeaderValue::from_static(call.content_type));
+        }
+        let request = request.body(Body::from(call.body.clone())).map_err(|error| broken(call, &error))?;
+        self.client.send(request).await.map_err(|error| broken(call, &error))
+    }
+}
+
+impl fmt::Debug for ApiServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiServer")
+            .field("limit", &self.limiter.as_ref().map(|limiter| limiter.limit))
+            .finish()
+    }
+}
+
+/// `supercargo/1.2.3 (linux/amd64) scheduler`, as kube-scheduler calls itself.
+fn user_agent() -> &'static str {
+    const ARCHITECTURE: &str = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
+    match ARCHITECTURE {
+        "arm64" => concat!("supercargo/", env!("CARGO_PKG_VERSION"), " (linux/arm64) scheduler"),
+        _ => concat!("supercargo/", env!("CARGO_PKG_VERSION"), " (linux/amd64) scheduler"),
+    }
+}
+
+async fn in_time<T>(
+    call: &Call,
+    work: impl Future<Output = Result<T, RequestError>>,
+) -> Result<T, RequestError> {
+    match timeout(REQUEST_TIMEOUT, work).await {
+        Ok(result) => result,
+        Err(_) => Err(RequestError::TimedOut { method: call.method.clone(), path: call.path.clone() }),
+    }
+}
+
+/// How long the server asks us to wait before we try again.
+fn asked_wait(response: &Response<Body>) -> Option<Duration> {
+    let status = response.status();
+    if status != StatusCode::TOO_MANY_REQUESTS && !status.is_server_error() {
+        return None;
+    }
+    let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds).min(ASKED_WAIT_MAX))
+}
+
+async fn refused(response: Response<Body>) -> RequestError {
+    let status = response.status();
+    let mut body = response.into_body();
+    let mut text = Vec::new();
+    while let Some(Ok(frame)) = body.frame().await {
+        if let Ok(data) = frame.into_data() {
+            text.extend_from_slice(&data);
+        }
+        if text.len() > ERROR_BODY_BYTES_MAX {
+            break;
+        }
+    }
+    let code = status.as_u16();
+    match serde_json::from_slice(&text) {
+        Ok(StatusWords { message, reason }) if !message.is_empty() => {
+            RequestError::Refused { code, reason, message }
+        }
+        _ => {
+            let text: String =
+                String::from_utf8_lossy(&text).chars().take(ERROR_TEXT_CHARACTERS_MAX).collect();
+            let message = format!("the server answered {status}: {}", text.trim());
+            RequestError::Refused { code, reason: String::new(), message }
+        }
+    }
+}
+
+fn broken(call: &Call, error: &(dyn std::error::Error + 'static)) -> RequestError {
+    let mut cause = Some(error);
+    let mut is_connection_refused = false;
+    while let Some(error) = cause {
+        is_connection_refused |= error
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+        cause = error.source();
+    }
+    let (method, path) = (call.method.clone(), call.path.clone());
+    RequestError::Broken { method, path, reason: chain(error), is_connection_refused }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::{Answer, Fake};
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_wait_for_their_turn() {
+        let fake = Fake::new(|_| Answer::ok("{}"));
+        let server = ApiServer::new(fake.client(), RateLimit::new(10.0, 2));
+        let started = Instant::now();
+        for _ in 0..7 {
+            server.perform(&Call::get("/".to_owned())).await.expect("the server is kind");
+        }
+        assert_eq!(started.elapsed().as_millis(), 500);
+        server.with_own_limit().perform(&Call::get("/".to_owned())).await.expect("the server is kind");
+        assert_eq!(started.elapsed().as_millis(), 500);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_asks_for_patience_gets_it() {
+        let fake = Fake::numbered(|number, _| match number {
+            0 | 1 => Answer::status(429, "slow down").with_header("retry-after", "3"),
+            _ => Answer::ok("{}"),
+        });
+        let server = ApiServer::new(fake.client(), None);
+        let started = Instant::now();
+        server.perform(&Call::post("/".to_owned(), b"{}".to_vec())).await.expect("it answers in the end");
+        assert_eq!(started.elapsed().as_secs(), 6);
+
+        let fake = Fake::new(|_| Answer::status(429, "slow down").with_header("retry-after", "1"));
+        let server = ApiServer::new(fake.client(), None);
+        let error = server.perform(&Call::get("/".to_owned())).await.expect_err("it never answers");
+        assert_eq!((error.code(), error.to_string().as_str()), (Some(429), "slow down"));
+        assert_eq!(fake.requests().len(), 11);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_error_is_told_in_the_words_of_the_server() {
+        let fake = Fake::new(|_| Answer::plain(404, "404 page not found\n"));
+        let server = ApiServer::new(fake.client(), None);
+        let error = server.fetch(&Call::get("/apis/x".to_owned())).await.expect_err("nothing is there");
+        assert_eq!(error.to_string(), "the server answered 404 Not Found: 404 page not found");
+        let agent = fake.requests()[0].header("user-agent");
+        assert!(agent.starts_with("supercargo/") && agent.ends_with(" scheduler"), "{agent}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_says_nothing_is_given_up() {
+        let fake = Fake::new(|_| Answer::never());
+        let server = ApiServer::new(fake.client(), None);
+        let started = Instant::now();
+        let error = server.fetch(&Call::get("/".to_owned())).await.expect_err("there is no answer");
+        assert!(matches!(error, RequestError::TimedOut { .. }), "{error}");
+        assert_eq!(started.elapsed(), REQUEST_TIMEOUT);
+    }
+}

@@ -1,0 +1,68 @@
+//! What time it is: the one place where this crate reads the clock.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use supercargo_model::Timestamp;
+
+/// Tells the time.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+
+impl Clock {
+    /// The clock of this machine.
+    pub fn system() -> Self {
+        Clock(Arc::new(|| {
+            #[expect(clippy::disallowed_methods, reason = "whoever drives a cluster lives in its time")]
+            let now = SystemTime::now();
+            let since_epoch = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            Timestamp::default().after(since_epoch)
+        }))
+    }
+
+    /// A clock that tells what `now` says, as tests need it.
+    pub fn from_fn(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Clock(Arc::new(now))
+    }
+
+    /// What time it is.
+    pub fn now(&self) -> Timestamp {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Clock").field(&self.now()).finish()
+    }
+}
+
+/// `2026-01-31T12:00:00Z`, as the API writes a `Time`.
+pub(crate) fn seconds(time: Timestamp) -> String {
+    in_api_form(time, 0)
+}
+
+/// `2026-01-31T12:00:00.000000Z`, as the API writes a `MicroTime`.
+pub(crate) fn microseconds(time: Timestamp) -> String {
+    in_api_form(time, 6)
+}
+
+fn in_api_form(time: Timestamp, precision: u8) -> String {
+    // Both count nanoseconds from the epoch, and jiff's range is wider than ours.
+    let time = jiff::Timestamp::from_nanosecond(time.nanoseconds().into()).unwrap_or_default();
+    format!("{time:.*}", usize::from(precision))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_the_api_writes_them() {
+        let time = Timestamp::from_nanoseconds(1_769_860_800_123_456_789);
+        assert_eq!(seconds(time), "2026-01-31T12:00:00Z");
+        assert_eq!(microseconds(time), "2026-01-31T12:00:00.123456Z");
+        assert_eq!(microseconds(Timestamp::from_seconds(0)), "1970-01-01T00:00:00.000000Z");
+    }
+}

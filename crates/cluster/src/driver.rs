@@ -1,0 +1,411 @@
+//! The loop that joins it all: what the API server tells goes into the scheduler, what the scheduler orders is carried out.
+//!
+//! One task owns the scheduler; nothing is locked. It looks at everything that has come in, tries some pods, hands on the
+//! orders, and lets the others work.
+
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+
+use supercargo_engine::{
+    Decision, ExtenderSettings, Observation, Order, Outcome, QueueEvent, Scheduler, SchedulerOptions,
+    Standing, Ticket,
+};
+use supercargo_extender::ExtenderClient;
+use supercargo_framework::{Effect, ExtenderAnswer, ExtenderQuestion, Profile};
+use supercargo_model::{KindId, Timestamp};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, sleep_until};
+use tracing::{info, warn};
+
+use crate::client::ApiServer;
+use crate::clock::Clock;
+use crate::perform::{Conclusion, PerformCounts, Performer, PerformerOptions};
+use crate::watch::{WatchEvent, Watched};
+use crate::watches::{Progress, Watches};
+
+/// So many things that have come in are looked at before the next pods are tried, and so many pods are tried before it is
+/// looked again what has come in.
+const BATCH: usize = 128;
+/// How often the observer is told how things stand, at least.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+/// When there is nothing else to do it is told at once, as long as finding out takes no more than this part of the time.
+const REPORT_SHARE: u32 = 10;
+/// How long what was ordered may take when the scheduler stops.
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a driver needs.
+#[derive(Debug)]
+pub struct DriverOptions {
+    /// The scheduler to drive; its cluster is still empty.
+    pub scheduler: Scheduler,
+    /// Where the cluster is.
+    pub server: ApiServer,
+    /// What time it is.
+    pub clock: Clock,
+    /// The name of this machine.
+    pub hostname: String,
+    /// What chance is drawn from.
+    pub seed: u64,
+    /// Whom to ask about pods, in the order of the configuration.
+    pub extenders: Vec<ExtenderClient>,
+    /// Whether pods may be tried. The cluster is watched all the same, so that a replica that takes over knows it already.
+    pub leads: watch::Receiver<bool>,
+}
+
+/// Hears what a driver does. All methods are called from the loop and must not take long.
+pub trait Observer: Send {
+    /// A pod was tried, by the plugins of this profile.
+    fn decided(&mut self, decision: &Decision, profile: &Profile, took: Duration);
+
+    /// The scheduler did something else.
+    fn observed(&mut self, observation: Observation);
+
+    /// The scheduler was told of something.
+    fn told(&mut self, event: QueueEvent, took: Duration);
+
+    /// Everything of a kind had to be listed again.
+    fn listed_again(&mut self, kind: KindId);
+
+    /// What was done in the cluster so far, told when it is told how things stand.
+    fn performed(&mut self, counts: PerformCounts);
+
+    /// How things stand, about once a second and after pods were tried.
+    fn stands(&mut self, standing: &Standing);
+}
+
+/// Something asked of a running driver.
+#[derive(Debug)]
+pub enum Command {
+    /// Write what the queue and the cache hold to the log.
+    Dump,
+    /// Go on with another configuration, and say when that is done.
+    Reload(Box<Replacement>, oneshot::Sender<()>),
+}
+
+/// Another configuration. See [`Scheduler::replace_profiles`].
+#[derive(Debug)]
+pub struct Replacement {
+    /// The profiles.
+    pub profiles: Vec<Profile>,
+    /// How the scheduler behaves.
+    pub options: SchedulerOptions,
+    /// The extenders, as the scheduler sees them.
+    pub extender_settings: Vec<ExtenderSettings>,
+    /// Whom to ask, in the same order.
+    pub extenders: Vec<ExtenderClient>,
+}
+
+/// Runs a scheduler on a cluster.
+#[derive(Debug)]
+pub struct Driver<O> {
+    scheduler: Scheduler,
+    observer: O,
+    clock: Clock,
+    performer: Performer,
+    conclusions: mpsc::UnboundedReceiver<Conclusion>,
+    watched: mpsc::Receiver<WatchEvent>,
+    commands: mpsc::Receiver<Command>,
+    watches: Watches,
+    progress: Progress,
+    leads: watch::Receiver<bool>,
+    extenders: Vec<ExtenderClient>,
+    answers: mpsc::UnboundedReceiver<Answered>,
+    answered: mpsc::UnboundedSender<Answered>,
+    /// Whether pods were tried since the observer was last told how things stand, and when it may be told again.
+    has_news: bool,
+    next_report: Instant,
+}
+
+/// What an extender answered to an order.
+type Answered = (Ticket, Result<ExtenderAnswer, String>);
+
+impl<O: Observer> Driver<O> {
+    /// Begins to watch the cluster. Commands come in through the channel.
+    pub fn start(options: DriverOptions, observer: O, commands: mpsc::Receiver<Command>) -> Self {
+        let DriverOptions { scheduler, server, clock, hostname, seed, extenders, leads } = options;
+        let (watches, watched) =
+            Watches::start(server.clone(), seed, scheduler.profiles(), !extenders.is_empty());
+        let performer = PerformerOptions { server, clock: clock.clone(), hostname, seed };
+        let (performer, conclusions) = Performer::start(performer);
+        let progress = watches.progress();
+        // There are no more answers than questions, and the scheduler asks about one pod at a time, and once for each binding.
+        let (answered, answers) = mpsc::unbounded_channel();
+        Driver {
+            scheduler,
+            observer,
+            clock,
+            performer,
+            conclusions,
+            watched,
+            commands,
+            watches,
+            progress,
+            leads,
+            extenders,
+            answers,
+            answered,
+            has_news: false,
+            next_report: Instant::now(),
+        }
+    }
+
+    /// How far the first lists have come.
+    pub fn progress(&self) -> Progress {
+        self.progress.clone()
+    }
+
+    /// Schedules until `stop` is ready; then what was ordered gets a few seconds to be carried out.
+    pub async fn run(mut self, stop: impl Future<Output = ()>) {
+        let mut stop = pin!(stop);
+        let mut report = tokio::time::interval(REPORT_INTERVAL);
+        report.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            while let Ok(command) = self.commands.try_recv() {
+                self.obey(command).await;
+            }
+            let worked = self.take_in() + self.try_pods();
+            self.give_orders();
+            self.give_observations();
+            if worked > 0 {
+                // Others want to work too; and there may be more by then.
+                tokio::task::yield_now().await;
+                if !futures_ready(&mut stop).await {
+                    continue;
+                }
+                break;
+            }
+            if self.has_news && self.next_report <= Instant::now() {
+                self.report();
+            }
+            let deadline = self.scheduler.next_deadline().map(|deadline| self.instant(deadline));
+            tokio::select! {
+                biased;
+                () = &mut stop => break,
+                Some(conclusion) = self.conclusions.recv() => self.conclude(conclusion),
+                Some(answered) = self.answers.recv() => self.hear(answered),
+                Some(event) = self.watched.recv() => self.take(event),
+                Ok(()) = self.leads.changed() => {}
+                Some(command) = self.commands.recv() => self.obey(command).await,
+                () = sleep_until(deadline.unwrap_or_else(far_off)), if deadline.is_some() => {
+                    self.scheduler.advance(self.clock.now());
+                }
+                _ = report.tick() => self.report(),
+            }
+        }
+        self.watches.abort_all();
+        self.give_orders();
+        self.performer.finish(STOP_PATIENCE).await;
+    }
+
+    /// Looks at what has come in; how much that was.
+    fn take_in(&mut self) -> usize {
+        let mut taken = 0;
+        while let Ok(conclusion) = self.conclusions.try_recv() {
+            self.conclude(conclusion);
+            taken += 1;
+        }
+        while let Ok(answered) = self.answers.try_recv() {
+            self.hear(answered);
+            taken += 1;
+        }
+        while taken < BATCH
+            && let Ok(event) = self.watched.try_recv()
+        {
+            self.take(event);
+            taken += 1;
+        }
+        taken
+    }
+
+    fn take(&mut self, WatchEvent { kind, watched }: WatchEvent) {
+        if !self.watches.is_watching(kind) {
+            // It was told before nobody wanted to know it any more.
+            return;
+        }
+        self.progress.note(kind, &watched);
+        let now = self.clock.now();
+        match watched {
+            Watched::Began => {}
+            Watched::Put(object) => {
+                let (event, began) = (self.scheduler.event_of(&object, false), Instant::now());
+                self.scheduler.put(object, now);
+                self.tell(event, began);
+            }
+            Watched::Removed(object) => {
+                let (event, began) = (self.scheduler.event_of(&object, true), Instant::now());
+                self.scheduler.remove(&object, now);
+                self.tell(event, began);
+            }
+            Watched::Listed(everything) => {
+                if let Some(everything) = everything {
+                    self.observer.listed_again(kind);
+                    self.scheduler.retain(&everything, now);
+                }
+                if self.progress.is_complete() {
+                    info!(kind = kind.plural, "Listed; the cluster is known");
+                }
+            }
+            Watched::Stalled { reason } => {
+                warn!(kind = kind.plural, "Cannot be watched for now: {reason}");
+            }
+        }
+    }
+
+    fn tell(&mut self, event: Option<QueueEvent>, began: Instant) {
+        if let Some(event) = event {
+            self.observer.told(event, began.elapsed());
+        }
+    }
+
+    fn conclude(&mut self, Conclusion { ticket, result }: Conclusion) {
+        self.scheduler.conclude(ticket, result, self.clock.now());
+    }
+
+    /// Tries some pods; how many.
+    fn try_pods(&mut self) -> usize {
+        if !*self.leads.borrow() || !self.progress.is_complete() {
+            return 0;
+        }
+        let mut tried = 0;
+        while tried < BATCH && self.performer.has_room() {
+            let began = Instant::now();
+            let now = self.clock.now();
+            if self.scheduler.next_deadline().is_some_and(|deadline| deadline <= now) {
+                self.scheduler.advance(now);
+            }
+            let Some(decision) = self.scheduler.schedule_next(now) else { break };
+            self.decided(&decision, began.elapsed());
+            tried += 1;
+        }
+        tried
+    }
+
+    fn hear(&mut self, (ticket, answer): Answered) {
+        if let Err(error) = &answer {
+            warn!("An extender gave no answer: {error}");
+        }
+        let began = Instant::now();
+        if let Some(decision) = self.scheduler.answer(ticket, answer, self.clock.now()) {
+            self.decided(&decision, began.elapsed());
+        }
+    }
+
+    fn decided(&mut self, decision: &Decision, took: Duration) {
+        let mut profiles = self.scheduler.profiles().iter();
+        let name = &*decision.pod.spec.scheduler_name;
+        if let Some(profile) = profiles.find(|profile| profile.scheduler_name == name) {
+            self.observer.decided(decision, profile, took);
+        }
+        self.has_news = true;
+        log_decision(decision);
+    }
+
+    fn give_observations(&mut self) {
+        for observation in self.scheduler.take_observations() {
+            self.observer.observed(observation);
+        }
+    }
+
+    fn give_orders(&mut self) {
+        for order in self.scheduler.take_orders() {
+            match order {
+                Order { ticket: Some(ticket), effect: Effect::Ask { extender, question } } => {
+                    self.ask(ticket, extender, question);
+                }
+                order => self.performer.perform(order),
+            }
+        }
+    }
+
+    fn ask(&self, ticket: Ticket, extender: usize, question: ExtenderQuestion) {
+        let (client, answered) = (self.extenders.get(extender).cloned(), self.answered.clone());
+        tokio::spawn(async move {
+            let answer = match client {
+                Some(client) => client.ask(&question).await,
+                None => Err("the configuration has no such extender".to_owned()),
+            };
+            // If nobody wants to know, nobody is told.
+            let _ = answered.send((ticket, answer));
+        });
+    }
+
+    async fn obey(&mut self, command: Command) {
+        match command {
+            Command::Dump => self.dump(),
+            Command::Reload(replacement, done) => {
+                self.reload(*replacement).await;
+                // If nobody waits for it, it is done all the same.
+                let _ = done.send(());
+            }
+        }
+    }
+
+    fn dump(&mut self) {
+        let queue = self.scheduler.queue_lengths();
+        let cluster = self.scheduler.cluster();
+        info!(?queue, nodes = cluster.node_count(), "Dump of scheduling queue");
+        for node in cluster.nodes() {
+            let pods: Vec<String> = node.pods().iter().map(|pod| pod.key()).collect();
+            info!(
+                node = &**node.name(),
+                requested = ?node.usage().requested(),
+                allocatable = ?node.allocatable(),
+                pods = pods.join(","),
+                "Dump of cached NodeInfo"
+            );
+        }
+    }
+
+    async fn reload(&mut self, replacement: Replacement) {
+        let Replacement { profiles, options, extender_settings, extenders } = replacement;
+        // Questions to extenders name them by their place, so those that were asked go out first.
+        self.give_orders();
+        self.scheduler.replace_profiles(profiles, options, extender_settings, self.clock.now());
+        let gone = self.watches.replace(self.scheduler.profiles(), !extenders.is_empty()).await;
+        for everything in gone {
+            self.scheduler.retain(&everything, self.clock.now());
+        }
+        self.extenders = extenders;
+        self.has_news = true;
+    }
+
+    fn report(&mut self) {
+        let began = Instant::now();
+        self.observer.performed(self.performer.counts());
+        self.observer.stands(&self.scheduler.standing());
+        self.has_news = false;
+        self.next_report = Instant::now() + REPORT_SHARE * began.elapsed();
+    }
+
+    /// When a point in time comes, by the clock that tokio waits with.
+    fn instant(&self, time: Timestamp) -> Instant {
+        Instant::now() + time.since(self.clock.now())
+    }
+}
+
+/// Whether a future is ready, without waiting for it.
+async fn futures_ready(future: &mut (impl Future<Output = ()> + Unpin)) -> bool {
+    std::future::poll_fn(|context| {
+        std::task::Poll::Ready(std::pin::Pin::new(&mut *future).poll(context).is_ready())
+    })
+    .await
+}
+
+/// Long after everything else.
+fn far_off() -> Instant {
+    Instant::now() + Duration::from_secs(86_400)
+}
+
+fn log_decision(decision: &Decision) {
+    let pod = &decision.pod;
+    match &decision.outcome {
+        Outcome::Place { node, feasible, .. } => {
+            info!(target: "v2", pod = pod.key(), node = &**node, feasibleNodes = feasible, "Pod gets a node");
+        }
+        Outcome::Unschedulable { message, .. } => {
+            info!(target: "v2", pod = pod.key(), "Unable to schedule pod; no fit; waiting: {message}");
+        }
+        Outcome::Failed { error } => warn!(pod = pod.key(), "Error scheduling pod; retrying: {error}"),
+    }
+}

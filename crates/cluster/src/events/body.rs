@@ -1,0 +1,141 @@
+//! What is written into requests about events.
+
+use serde_json::{Value, json};
+use supercargo_framework::Notice;
+use supercargo_model::Pod;
+
+use super::{Event, Series};
+use crate::clock::{microseconds, seconds};
+
+/// A note has at most so many bytes; the API's limit.
+const NOTE_BYTES_MAX: usize = 1024;
+/// What a note that was cut ends with.
+const NOTE_CUT: &str = " ...";
+/// A name has at most so many bytes; the API's limit.
+const NAME_BYTES_MAX: usize = 253;
+/// The reporting instance has at most so many bytes; the API's limit.
+const INSTANCE_BYTES_MAX: usize = 128;
+
+/// An event in `events.k8s.io/v1`.
+pub(super) fn event(event: &Event, series: Option<Series>) -> Vec<u8> {
+    let Event { notice, name, instance, at } = event;
+    let Notice { pod, reporter, is_warning, reason, action, note, related } = notice;
+    let mut body = json!({
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": { "name": name, "namespace": *pod.namespace },
+        "eventTime": microseconds(*at),
+        "reportingController": **reporter,
+        "reportingInstance": instance,
+        "action": action,
+        "reason": reason,
+        "regarding": reference(pod),
+        "note": cut(note, NOTE_BYTES_MAX),
+        "type": kind(*is_warning),
+    });
+    if let Some(related) = related {
+        body["related"] = reference(related);
+    }
+    if let Some(series) = series {
+        body["series"] = words(series);
+    }
+    body.to_string().into_bytes()
+}
+
+/// A patch that says how often an event was repeated.
+pub(super) fn repetition(series: Series) -> Vec<u8> {
+    json!({ "series": words(series) }).to_string().into_bytes()
+}
+
+/// The same event in the core group, for servers that have no other.
+pub(super) fn core_event(event: &Event, series: Option<Series>) -> Vec<u8> {
+    let Event { notice, name, instance, at } = event;
+    let Notice { pod, reporter, is_warning, reason, action, note, related } = notice;
+    let (count, last_at) = series.map_or((1, *at), |series| (series.count, series.last_at));
+    let mut body = json!({
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": { "name": name, "namespace": *pod.namespace },
+        "firstTimestamp": seconds(*at),
+        "lastTimestamp": seconds(last_at),
+        "count": count,
+        "source": { "component": **reporter },
+        "reportingComponent": **reporter,
+        "reportingInstance": instance,
+        "action": action,
+        "reason": reason,
+        "involvedObject": reference(pod),
+        "message": cut(note, NOTE_BYTES_MAX),
+        "type": kind(*is_warning),
+    });
+    if let Some(related) = related {
+        body["related"] = reference(related);
+    }
+    body.to_string().into_bytes()
+}
+
+/// A patch that says how often an event of the core group was repeated.
+pub(super) fn core_repetition(series: Series) -> Vec<u8> {
+    json!({ "count": series.count, "lastTimestamp": seconds(series.last_at) }).to_string().into_bytes()
+}
+
+/// `POD.HEX`, as client-go names events.
+pub(super) fn name(pod: &str, number: i64) -> Box<str> {
+    let number = format!(".{number:x}");
+    let pod = &pod[..pod.floor_char_boundary(NAME_BYTES_MAX - number.len())];
+    format!("{pod}{number}").into()
+}
+
+/// Which of the schedulers of this name it is.
+pub(super) fn instance(reporter: &str, hostname: &str) -> Box<str> {
+    let mut instance = format!("{reporter}-{hostname}");
+    instance.truncate(instance.floor_char_boundary(INSTANCE_BYTES_MAX));
+    instance.into()
+}
+
+fn kind(is_warning: bool) -> &'static str {
+    if is_warning { "Warning" } else { "Normal" }
+}
+
+fn words(series: Series) -> Value {
+    json!({ "count": series.count, "lastObservedTime": microseconds(series.last_at) })
+}
+
+fn reference(pod: &Pod) -> Value {
+    json!({ "kind": "Pod", "apiVersion": "v1", "namespace": *pod.namespace, "name": *pod.name, "uid": *pod.uid })
+}
+
+/// The text, or as much of it as there is room for.
+fn cut(text: &str, bytes_max: usize) -> String {
+    if text.len() <= bytes_max {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(bytes_max - NOTE_CUT.len());
+    format!("{}{NOTE_CUT}", &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_cut_as_upstream_cuts_them() {
+        assert_eq!(cut(&"a".repeat(1024), NOTE_BYTES_MAX), "a".repeat(1024));
+        assert_eq!(cut(&"a".repeat(1025), NOTE_BYTES_MAX), format!("{} ...", "a".repeat(1020)));
+        // Never in the middle of a letter.
+        assert_eq!(cut(&"ä".repeat(1000), NOTE_BYTES_MAX), format!("{} ...", "ä".repeat(510)));
+        assert_eq!(
+            cut(&format!("a{}", "ä".repeat(1000)), NOTE_BYTES_MAX),
+            format!("a{} ...", "ä".repeat(509))
+        );
+    }
+
+    #[test]
+    fn names_fit() {
+        assert_eq!(&*name("web", 0x18ab), "web.18ab");
+        let long = name(&"a".repeat(253), 0x18ab);
+        assert!(long.len() == 253 && long.ends_with("a.18ab"), "{long}");
+        assert_eq!(&*instance("default-scheduler", "host"), "default-scheduler-host");
+        assert_eq!(instance("default-scheduler", &"h".repeat(200)).len(), 128);
+    }
+}

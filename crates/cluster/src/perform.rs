@@ -1,0 +1,283 @@
+//! Does in the world what the scheduler orders.
+//!
+//! One task holds the orders and makes requests, a bounded number at a time. Bindings come first; conditions and events are
+//! told when there is time, but what is said about one pod is said in order.
+
+mod bodies;
+mod queues;
+mod requests;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use supercargo_engine::{Order, Ticket};
+use supercargo_framework::Effect;
+use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tracing::{debug, error, warn};
+
+use crate::backoff::Chance;
+use crate::client::ApiServer;
+use crate::clock::Clock;
+use crate::events::{Recorder, Sink};
+use queues::{Job, Lane, Queues};
+use requests::Requests;
+
+/// So many bindings may wait to be made; after that no further pod should be scheduled until there is room.
+const BINDINGS_WAITING_MAX: usize = 1024;
+/// How often it is looked whether something has to be said about events that go on and on.
+const SERIES_INTERVAL: Duration = Duration::from_secs(60);
+
+/// What a performer needs.
+#[derive(Clone, Debug)]
+pub struct PerformerOptions {
+    /// Whom to tell. Events get a limit of the same size to themselves.
+    pub server: ApiServer,
+    /// What time it is.
+    pub clock: Clock,
+    /// The name of this machine; see [`crate::hostname`].
+    pub hostname: String,
+    /// What chance is drawn from: waits between retries differ a little.
+    pub seed: u64,
+}
+
+/// Does what it is told, by and by. It needs a tokio runtime.
+#[derive(Debug)]
+pub struct Performer {
+    orders: mpsc::UnboundedSender<Order>,
+    shared: Arc<Shared>,
+    task: JoinHandle<()>,
+}
+
+/// How an order went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conclusion {
+    /// The order's number.
+    pub ticket: Ticket,
+    /// Why it failed, as Kubernetes would say.
+    pub result: Result<(), String>,
+}
+
+/// What a performer has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PerformCounts {
+    /// Bindings that were made.
+    pub bound: u64,
+    /// Bindings that failed.
+    pub bindings_failed: u64,
+    /// Events that were told, or counted where they had been told before.
+    pub events_told: u64,
+    /// Events that were not told, because there were too many or the server did not take them.
+    pub events_lost: u64,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    bindings_waiting: AtomicUsize,
+    bound: AtomicU64,
+    bindings_failed: AtomicU64,
+    events_told: AtomicU64,
+    events_lost: AtomicU64,
+}
+
+impl Performer {
+    /// Starts a performer. How orders with a ticket went comes out of the receiver.
+    pub fn start(options: PerformerOptions) -> (Self, mpsc::UnboundedReceiver<Conclusion>) {
+        // Orders are moved at once from here into queues that have limits. Of conclusions there are no more than of orders.
+        let (orders, received) = mpsc::unbounded_channel();
+        let (conclusions, concluded) = mpsc::unbounded_channel();
+        let shared = Arc::new(Shared::default());
+        let chance = Chance::new(options.seed);
+        let dispatcher = Dispatcher {
+            requests: Requests::new(options.server.clone(), options.clock.clone(), chance.clone()),
+            sink: Sink::new(options.server.with_own_limit(), chance),
+            recorder: Recorder::new(&options.hostname),
+            queues: Queues::default(),
+            running: JoinSet::new(),
+            clock: options.clock,
+            conclusions,
+            shared: shared.clone(),
+        };
+        let task = tokio::spawn(dispatcher.run(received));
+        (Performer { orders, shared, task }, concluded)
+    }
+
+    /// Takes an order, to be carried out soon.
+    pub fn perform(&self, order: Order) {
+        if let Effect::Bind { .. } = order.effect {
+            self.shared.bindings_waiting.fetch_add(1, Ordering::Relaxed);
+        }
+        if self.orders.send(order).is_err() {
+            error!("the performer has ended, an order is lost");
+        }
+    }
+
+    /// Whether further bindings are welcome. Whoever goes on regardless is not refused at once, but it gets no faster.
+    pub fn has_room(&self) -> bool {
+        self.shared.bindings_waiting.load(Ordering::Relaxed) < BINDINGS_WAITING_MAX
+    }
+
+    /// What was done so far.
+    pub fn counts(&self) -> PerformCounts {
+        let Shared { bound, bindings_failed, events_told, events_lost, .. } = &*self.shared;
+        PerformCounts {
+            bound: bound.load(Ordering::Relaxed),
+            bindings_failed: bindings_failed.load(Ordering::Relaxed),
+            events_told: events_told.load(Ordering::Relaxed),
+            events_lost: events_lost.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Takes no more orders, and carries out the ones it has, as far as the time allows.
+    pub async fn finish(self, patience: Duration) {
+        let Performer { orders, mut task, .. } = self;
+        drop(orders);
+        if timeout(patience, &mut task).await.is_err() {
+            task.abort();
+            warn!("not all orders could be carried out within {} s", patience.as_secs());
+        }
+    }
+}
+
+/// The task behind a [`Performer`].
+struct Dispatcher {
+    requests: Requests,
+    sink: Sink,
+    recorder: Recorder,
+    queues: Queues,
+    running: JoinSet<Done>,
+    clock: Clock,
+    conclusions: mpsc::UnboundedSender<Conclusion>,
+    shared: Arc<Shared>,
+}
+
+/// A request that is over.
+struct Done {
+    lane: Lane,
+    ticket: Option<Ticket>,
+    result: Result<(), String>,
+}
+
+impl Dispatcher {
+    async fn run(mut self, mut orders: mpsc::UnboundedReceiver<Order>) {
+        let mut series = interval(SERIES_INTERVAL);
+        series.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut is_open = true;
+        while is_open || !self.running.is_empty() {
+            tokio::select! {
+                biased;
+                Some(done) = self.running.join_next(), if !self.running.is_empty() => match done {
+                    Ok(done) => self.finish(done),
+                    Err(error) => error!("a request has panicked: {error}"),
+                },
+                order = orders.recv(), if is_open => match order {
+                    Some(order) => self.take(order),
+                    None => {
+                        is_open = false;
+                        self.queues.push_calls(self.recorder.finish_all());
+                    }
+                },
+                _ = series.tick(), if is_open => {
+                    let calls = self.recorder.finish_old(self.clock.now());
+                    self.queues.push_calls(calls);
+                }
+            }
+            // However much is going on, what is most urgent is known before the next request is made.
+            while let Ok(order) = orders.try_recv() {
+                self.take(order);
+            }
+            self.start();
+        }
+    }
+
+    fn take(&mut self, order: Order) {
+        let now = self.clock.now();
+        self.queues.push(order, now);
+        let dropped = self.queues.take_bindings_dropped();
+        self.shared.bindings_waiting.fetch_sub(dropped, Ordering::Relaxed);
+        for (ticket, result) in self.queues.take_concluded() {
+            self.conclude(Some(ticket), result);
+        }
+    }
+
+    /// Starts whatever may be started now.
+    fn start(&mut self) {
+        while let Some(job) = self.queues.next() {
+            match job {
+                Job::Bind { ticket, pod, node } => {
+                    self.shared.bindings_waiting.fetch_sub(1, Ordering::Relaxed);
+                    let (requests, lane) = (self.requests.clone(), Lane::Bindings(pod.uid.clone()));
+                    self.spawn(lane, ticket, async move { requests.bind(&pod, &node).await });
+                }
+                Job::UpdateStatus { ticket, pod, condition, nomination } => {
+                    let (mut requests, lane) = (self.requests.clone(), Lane::Statuses(pod.uid.clone()));
+                    self.spawn(lane, ticket, async move {
+                        requests.update_status(&pod, condition.as_ref(), &nomination).await
+                    });
+                }
+                Job::Write { ticket, key, effect } => {
+                    let mut requests = self.requests.clone();
+                    self.spawn(Lane::Writes(key), ticket, async move { requests.write(&effect).await });
+                }
+                Job::Event { ticket, notice, at } => match self.recorder.record(&notice, at) {
+                    Some(call) => {
+                        let mut sink = self.sink.clone();
+                        self.spawn(Lane::Events, ticket, async move { sink.tell(&call).await });
+                    }
+                    // It is counted with the one like it.
+                    None => self.finish(Done { lane: Lane::Events, ticket, result: Ok(()) }),
+                },
+                Job::EventCall(call) => {
+                    let mut sink = self.sink.clone();
+                    self.spawn(Lane::Events, None, async move { sink.tell(&call).await });
+                }
+            }
+        }
+        let lost = self.queues.take_events_lost() + self.recorder.take_lost();
+        self.shared.events_lost.fetch_add(lost, Ordering::Relaxed);
+    }
+
+    fn spawn(
+        &mut self,
+        lane: Lane,
+        ticket: Option<Ticket>,
+        work: impl Future<Output = Result<(), String>> + Send + 'static,
+    ) {
+        self.running.spawn(async move { Done { lane, ticket, result: work.await } });
+    }
+
+    fn finish(&mut self, done: Done) {
+        let Shared { bound, bindings_failed, events_told, events_lost, .. } = &*self.shared;
+        let count = match (&done.lane, &done.result) {
+            (Lane::Bindings(_), Ok(())) => Some(bound),
+            (Lane::Bindings(_), Err(_)) => Some(bindings_failed),
+            (Lane::Events, Ok(())) => Some(events_told),
+            (Lane::Events, Err(_)) => Some(events_lost),
+            _ => None,
+        };
+        if let Some(count) = count {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        if let Err(error) = &done.result {
+            match (&done.lane, done.ticket) {
+                // Whoever waits for it knows more about it than we do.
+                (lane, Some(_)) => debug!(?lane, "an order failed: {error}"),
+                (lane, None) => warn!(?lane, "an order failed: {error}"),
+            }
+        }
+        self.queues.finished(&done.lane);
+        self.conclude(done.ticket, done.result);
+    }
+
+    fn conclude(&self, ticket: Option<Ticket>, result: Result<(), String>) {
+        if let Some(ticket) = ticket {
+            // If nobody wants to know, nobody is told.
+            let _ = self.conclusions.send(Conclusion { ticket, result });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! The requests that carry out an order.
+
+use std::time::Duration;
+
+use supercargo_framework::{Effect, Nomination, PodCondition};
+use supercargo_model::Pod;
+use tokio::time::sleep;
+
+use super::bodies;
+use crate::backoff::{Backoff, BackoffLimits, Chance};
+use crate::client::{ApiServer, Call, MERGE_PATCH, RequestError, STRATEGIC_MERGE_PATCH};
+use crate::clock::Clock;
+use crate::path;
+
+/// How often a status is tried to be changed; upstream's number (client-go `retry.DefaultBackoff`).
+const STATUS_TRIES_MAX: u32 = 4;
+/// And how long it waits in between.
+const STATUS_BACKOFF: BackoffLimits = BackoffLimits {
+    first: Duration::from_millis(10),
+    factor: 5.0,
+    longest: Duration::from_secs(10),
+    jitter: 0.1,
+};
+
+/// Knows how to ask for things.
+#[derive(Clone, Debug)]
+pub(super) struct Requests {
+    server: ApiServer,
+    clock: Clock,
+    chance: Chance,
+}
+
+impl Requests {
+    pub(super) fn new(server: ApiServer, clock: Clock, chance: Chance) -> Self {
+        Requests { server, clock, chance }
+    }
+
+    pub(super) async fn bind(&self, pod: &Pod, node: &str) -> Result<(), String> {
+        let path = path::of_pod(&pod.namespace, &pod.name, Some("binding"));
+        let call = Call::post(path, bodies::binding(pod, node));
+        self.server.perform(&call).await.map_err(|error| error.to_string())
+    }
+
+    pub(super) async fn update_status(
+        &mut self,
+        pod: &Pod,
+        condition: Option<&PodCondition>,
+        nomination: &Nomination,
+    ) -> Result<(), String> {
+        match bodies::status(pod, condition, nomination) {
+            Some(body) => self.patch_status(pod, body).await.map_err(|error| error.to_string()),
+            None => Ok(()),
+        }
+    }
+
+    /// Everything else that changes an object.
+    pub(super) async fn write(&mut self, effect: &Effect) -> Result<(), String> {
+        let call = match effect {
+            Effect::Patch { kind, key, subresource, patch } => {
+                let path = path::of_object(*kind, key, *subresource);
+                Call::patch(path, MERGE_PATCH, patch.to_string().into_bytes())
+            }
+            Effect::Delete { kind, key } => Call::delete(path::of_object(*kind, key, None), Vec::new()),
+            Effect::Evict { victim, preemptor } => {
+                return self.evict(victim, preemptor).await.map_err(|error| error.to_string());
+            }
+            Effect::Bind { .. } | Effect::UpdateStatus { .. } | Effect::Ask { .. } | Effect::Record(_) => {
+                unreachable!("these have lanes of their own")
+            }
+        };
+        self.server.perform(&call).await.map_err(|error| error.to_string())
+    }
+
+    async fn evict(&mut self, victim: &Pod, preemptor: &Pod) -> Result<(), RequestError> {
+        let is_told = victim.status.as_ref().is_some_and(|status| status.preempted_by_scheduler);
+        if !is_told {
+            let body = bodies::disruption(victim, preemptor, self.clock.now());
+            match self.patch_status(victim, body).await {
+                Err(error) if is_gone(&error) => return Ok(()),
+                result => result?,
+            }
+        }
+        let path = path::of_pod(&victim.namespace, &victim.name, None);
+        match self.server.perform(&Call::delete(path, bodies::deletion(victim))).await {
+            Err(error) if is_gone(&error) || error.code() == Some(409) => Ok(()),
+            result => result,
+        }
+    }
+
+    async fn patch_status(&mut self, pod: &Pod, body: Vec<u8>) -> Result<(), RequestError> {
+        let path = path::of_pod(&pod.namespace, &pod.name, Some("status"));
+        let call = Call::patch(path, STRATEGIC_MERGE_PATCH, body);
+        let mut backoff = Backoff::new(STATUS_BACKOFF, self.chance.clone());
+        loop {
+            let error = match self.server.perform(&call).await {
+                Ok(()) => return Ok(()),
+                Err(error) => error,
+            };
+            let wait = backoff.next(STATUS_BACKOFF.longest);
+            let may_pass = matches!(error.code(), Some(409 | 500 | 503)) || error.is_connection_refused();
+            if !may_pass || backoff.failures() >= STATUS_TRIES_MAX {
+                return Err(error);
+            }
+            sleep(wait).await;
+        }
+    }
+}
+
+/// The pod is gone, or gone and replaced by another one of the same name: to a patch with the UID of the old one, the server
+/// says that a UID cannot be changed.
+fn is_gone(error: &RequestError) -> bool {
+    match error {
+        RequestError::Refused { code: 404, .. } => true,
+        RequestError::Refused { code: 422, message, .. } => message.contains("metadata.uid"),
+        _ => false,
+    }
+}

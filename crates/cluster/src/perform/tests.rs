@@ -1,0 +1,272 @@
+//! Orders carried out on a server that does all the things that servers do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use supercargo_engine::{Order, Ticket};
+use supercargo_framework::{Effect, Nomination, Notice, PodCondition};
+use supercargo_model::{KindId, ObjectKey, Pod, Timestamp};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout};
+
+use super::{Conclusion, Performer, PerformerOptions};
+use crate::client::ApiServer;
+use crate::clock::Clock;
+use crate::fake::{Answer, Asked, Fake};
+
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+struct Trial {
+    fake: Fake,
+    performer: Performer,
+    conclusions: mpsc::UnboundedReceiver<Conclusion>,
+}
+
+impl Trial {
+    fn new(answer: impl Fn(usize, &Asked) -> Answer + Send + Sync + 'static) -> Self {
+        let fake = Fake::numbered(answer);
+        let started = Instant::now();
+        let clock = Clock::from_fn(move || Timestamp::from_seconds(1_769_860_800).after(started.elapsed()));
+        let server = ApiServer::new(fake.client(), None);
+        let options = PerformerOptions { server, clock, hostname: "host".to_owned(), seed: 1 };
+        let (performer, conclusions) = Performer::start(options);
+        Trial { fake, performer, conclusions }
+    }
+
+    /// Carries out one order.
+    async fn perform(&mut self, effect: Effect) -> Result<(), String> {
+        self.performer.perform(Order { ticket: Some(Ticket(1)), effect });
+        let conclusion = timeout(PATIENCE, self.conclusions.recv()).await.expect("it is concluded");
+        conclusion.expect("the performer goes on").result
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.fake.requests().iter().map(Asked::line).collect()
+    }
+}
+
+fn pod(name: &str) -> Arc<Pod> {
+    Arc::new(Pod {
+        name: name.into(),
+        namespace: "shop".into(),
+        uid: format!("uid-{name}").into(),
+        ..Pod::default()
+    })
+}
+
+fn bind(name: &str) -> Effect {
+    Effect::Bind { pod: pod(name), node: "n1".into() }
+}
+
+fn unschedulable(name: &str) -> Effect {
+    let condition = PodCondition {
+        kind: "PodScheduled",
+        holds: false,
+        reason: "Unschedulable",
+        message: "0/1 nodes are available".to_owned(),
+        since: Timestamp::default(),
+        observed_generation: 1,
+    };
+    Effect::UpdateStatus { pod: pod(name), condition: Some(condition), nomination: Nomination::Keep }
+}
+
+fn failed(name: &str, note: &str) -> Effect {
+    Effect::Record(Notice {
+        pod: pod(name),
+        reporter: "default-scheduler".into(),
+        is_warning: true,
+        reason: "FailedScheduling",
+        action: "Scheduling",
+        note: note.to_owned(),
+        related: None,
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_is_bound() {
+    let mut trial = Trial::new(|_, _| Answer::plain(201, r#"{"kind":"Status","status":"Success"}"#));
+    assert_eq!(trial.perform(bind("web")).await, Ok(()));
+    assert_eq!(trial.asked(), ["POST /api/v1/namespaces/shop/pods/web/binding"]);
+    let request = &trial.fake.requests()[0];
+    assert_eq!(request.json()["metadata"]["uid"], "uid-web");
+    assert_eq!(request.json()["target"], json!({ "kind": "Node", "name": "n1" }));
+    assert_eq!(request.header("content-type"), "application/json");
+    assert_eq!(trial.performer.counts().bound, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_binding_that_is_refused_says_why_in_the_words_of_the_server() {
+    let conflict =
+        "Operation cannot be fulfilled on pods/binding \"web\": pod web is already assigned to node \"n2\"";
+    let mut trial = Trial::new(move |number, _| match number {
+        0 => Answer::status(409, conflict),
+        _ => Answer::status(404, "pods \"web\" not found"),
+    });
+    assert_eq!(trial.perform(bind("web")).await, Err(conflict.to_owned()));
+    assert_eq!(trial.perform(bind("web")).await, Err("pods \"web\" not found".to_owned()));
+    assert_eq!(trial.asked().len(), 2);
+    assert_eq!(trial.performer.counts().bindings_failed, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn bindings_run_side_by_side_as_far_as_there_is_room() {
+    let mut trial = Trial::new(|_, _| Answer::never());
+    for number in 0..2000 {
+        trial.performer.perform(Order { ticket: Some(Ticket(number)), effect: bind(&format!("p{number}")) });
+    }
+    assert!(!trial.performer.has_room());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(trial.asked().len(), 64);
+    // Nobody answers; but nobody waits for ever.
+    let conclusion = trial.conclusions.recv().await.expect("the performer goes on");
+    assert!(conclusion.result.is_err_and(|error| error.contains("no answer within 75 s")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_is_tried_four_times() {
+    let mut trial = Trial::new(|number, _| match number {
+        0 => Answer::status(409, "conflict"),
+        1 => Answer::status(503, "unavailable"),
+        _ => Answer::ok("{}"),
+    });
+    let started = Instant::now();
+    assert_eq!(trial.perform(unschedulable("web")).await, Ok(()));
+    assert!((60..=66).contains(&started.elapsed().as_millis()), "{:?}", started.elapsed());
+    assert_eq!(trial.asked(), ["PATCH /api/v1/namespaces/shop/pods/web/status"; 3]);
+    assert_eq!(trial.fake.requests()[0].header("content-type"), "application/strategic-merge-patch+json");
+
+    let mut trial = Trial::new(|_, _| Answer::status(500, "no"));
+    assert_eq!(trial.perform(unschedulable("web")).await, Err("no".to_owned()));
+    assert_eq!(trial.asked().len(), 4);
+
+    let mut trial = Trial::new(|_, _| Answer::status(403, "forbidden"));
+    assert_eq!(trial.perform(unschedulable("web")).await, Err("forbidden".to_owned()));
+    assert_eq!(trial.asked().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_victim_is_told_and_then_deleted() {
+    let mut trial = Trial::new(|_, _| Answer::ok("{}"));
+    let evict = || Effect::Evict { victim: pod("low"), preemptor: pod("high") };
+    assert_eq!(trial.perform(evict()).await, Ok(()));
+    let requests =
+        ["PATCH /api/v1/namespaces/shop/pods/low/status", "DELETE /api/v1/namespaces/shop/pods/low"];
+    assert_eq!(trial.asked(), requests);
+    let sent = trial.fake.requests();
+    assert_eq!(sent[0].json()["status"]["conditions"][0]["lastTransitionTime"], "2026-01-31T12:00:00Z");
+    assert_eq!(sent[1].json()["preconditions"]["uid"], "uid-low");
+
+    // Gone already, or gone in between, or replaced.
+    for gone in [
+        |number| if number == 0 { 404 } else { 500 },
+        |number| if number == 0 { 422 } else { 500 },
+        |number| if number == 0 { 200 } else { 404 },
+        |number| if number == 0 { 200 } else { 409 },
+    ] {
+        let mut trial = Trial::new(move |number, _| match gone(number) {
+            200 => Answer::ok("{}"),
+            422 => Answer::status(
+                422,
+                "Pod \"low\" is invalid: metadata.uid: Invalid value: \"uid-low\": field is immutable",
+            ),
+            code => Answer::status(code, "gone"),
+        });
+        assert_eq!(trial.perform(evict()).await, Ok(()));
+    }
+    let mut trial = Trial::new(|_, _| Answer::status(403, "pods is forbidden"));
+    assert_eq!(trial.perform(evict()).await, Err("pods is forbidden".to_owned()));
+    assert_eq!(trial.asked().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_are_patched_and_deleted() {
+    let mut trial = Trial::new(|_, _| Answer::ok("{}"));
+    let kind =
+        KindId { group: "resource.k8s.io", version: "v1", kind: "ResourceClaim", plural: "resourceclaims" };
+    let key = ObjectKey { namespace: "shop".into(), name: "gpu".into() };
+    let patch = json!({ "status": { "a": 1 } });
+    let effect = Effect::Patch { kind, key: key.clone(), subresource: Some("status"), patch: patch.clone() };
+    assert_eq!(trial.perform(effect).await, Ok(()));
+    assert_eq!(trial.perform(Effect::Delete { kind, key }).await, Ok(()));
+    let path = "/apis/resource.k8s.io/v1/namespaces/shop/resourceclaims/gpu";
+    assert_eq!(trial.asked(), [format!("PATCH {path}/status"), format!("DELETE {path}")]);
+    let request = &trial.fake.requests()[0];
+    assert_eq!((request.json(), &*request.header("content-type")), (patch, "application/merge-patch+json"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_is_told_once_and_then_counted() {
+    let mut trial = Trial::new(|_, _| Answer::ok("{}"));
+    for _ in 0..5 {
+        assert_eq!(trial.perform(failed("web", "no room")).await, Ok(()));
+        tokio::time::sleep(Duration::from_secs(10)).await;
+    }
+    let sent = trial.fake.requests();
+    let name = sent[0].json()["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let events = "/apis/events.k8s.io/v1/namespaces/shop/events";
+    let patch = format!("PATCH {events}/{name}");
+    assert_eq!(trial.asked(), [format!("POST {events}"), patch.clone(), patch]);
+    let first = json!({
+        "apiVersion": "events.k8s.io/v1", "kind": "Event",
+        "metadata": { "name": name, "namespace": "shop" },
+        "eventTime": "2026-01-31T12:00:00.000000Z",
+        "reportingController": "default-scheduler", "reportingInstance": "default-scheduler-host",
+        "action": "Scheduling", "reason": "FailedScheduling", "type": "Warning", "note": "no room",
+        "regarding": { "kind": "Pod", "apiVersion": "v1", "namespace": "shop", "name": "web", "uid": "uid-web" },
+    });
+    assert_eq!(sent[0].json(), first);
+    assert!(name.starts_with("web."));
+    let second = json!({ "series": { "count": 2, "lastObservedTime": "2026-01-31T12:00:10.000000Z" } });
+    assert_eq!(sent[1].json(), second);
+    // Once it has not happened for a while, the server learns how often it did.
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let sent = trial.fake.requests();
+    assert_eq!(sent.len(), 4);
+    assert_eq!(sent[3].json()["series"]["count"], 5);
+    // After that it is news again.
+    assert_eq!(trial.perform(failed("web", "no room")).await, Ok(()));
+    assert_eq!(trial.asked()[4], format!("POST {events}"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_without_the_newer_events_gets_the_older_ones() {
+    let mut trial = Trial::new(|_, asked| match &*asked.path {
+        path if path.starts_with("/apis/") => Answer::plain(404, "404 page not found"),
+        _ => Answer::ok("{}"),
+    });
+    assert_eq!(trial.perform(failed("web", "no room")).await, Ok(()));
+    assert_eq!(trial.perform(failed("web", "no room")).await, Ok(()));
+    let asked = trial.asked();
+    assert_eq!(asked[1..3], ["GET /apis/events.k8s.io/v1", "POST /api/v1/namespaces/shop/events"]);
+    assert!(asked[3].starts_with("PATCH /api/v1/namespaces/shop/events/web."), "{asked:?}");
+    let sent = trial.fake.requests();
+    assert_eq!((&sent[2].json()["message"], &sent[2].json()["count"]), (&json!("no room"), &json!(1)));
+    assert_eq!(sent[3].json()["count"], 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_the_server_does_not_take_is_given_up() {
+    let mut trial = Trial::new(|_, asked| match &*asked.path {
+        "/apis/events.k8s.io/v1" => Answer::ok(r#"{"resources":[{"name":"events"}]}"#),
+        _ => Answer::status(404, "namespaces \"shop\" not found"),
+    });
+    assert_eq!(
+        trial.perform(failed("web", "no room")).await,
+        Err("namespaces \"shop\" not found".to_owned())
+    );
+    let mut trial = Trial::new(|_, _| Answer::never());
+    assert!(trial.perform(failed("web", "no room")).await.is_err());
+    assert_eq!((trial.asked().len(), trial.performer.counts().events_lost), (12, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_ordered_is_done_before_the_end() {
+    let trial = Trial::new(|_, _| Answer::ok("{}"));
+    for number in 0..200 {
+        trial.performer.perform(Order { ticket: None, effect: bind(&format!("p{number}")) });
+        trial.performer.perform(Order { ticket: None, effect: failed(&format!("p{number}"), "no room") });
+    }
+    trial.performer.finish(Duration::from_secs(5)).await;
+    assert_eq!(trial.fake.requests().len(), 400);
+}

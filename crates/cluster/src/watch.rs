@@ -1,0 +1,90 @@
+//! Keeps up with all objects of a kind.
+//!
+//! A watch lists what there is and then follows what changes. Where the server can, both are one stream
+//! (`sendInitialEvents`), so that neither side holds a whole list; else the list comes in pages. After a broken connection it
+//! goes on where it was, and only when the server no longer remembers that place (410 Gone) is everything listed again.
+//!
+//! Lines are decoded as they come, from the bytes of the connection into the words that the scheduler reads. An object that
+//! cannot be read is left out with a warning; it never ends a watch.
+
+mod discovery;
+mod lines;
+mod listing;
+mod session;
+mod whole_list;
+mod words;
+
+use std::sync::Arc;
+
+use supercargo_engine::Everything;
+use supercargo_model::{Decoded, Decoder, KindId};
+use tokio::sync::mpsc;
+
+use crate::client::ApiServer;
+pub(crate) use discovery::is_served;
+use session::Session;
+pub use whole_list::{ListError, ListRequest, WholeList, list};
+
+/// Pods.
+pub const PODS: KindId = KindId { group: "", version: "v1", kind: "Pod", plural: "pods" };
+/// Nodes.
+pub const NODES: KindId = KindId { group: "", version: "v1", kind: "Node", plural: "nodes" };
+
+/// The pods that kube-scheduler looks at: one that has run its course goes as if it were deleted.
+pub const PODS_NOT_FINISHED: &str = "status.phase!=Succeeded,status.phase!=Failed";
+
+/// What to watch.
+#[derive(Clone, Copy, Debug)]
+pub struct WatchRequest {
+    /// The kind.
+    pub kind: KindId,
+    /// Which objects of the kind; none for all.
+    pub field_selector: Option<&'static str>,
+    /// Whether another watch has told of the kind before: then already the first list says what has vanished since.
+    pub is_known: bool,
+}
+
+/// Something that a watch tells.
+#[derive(Debug)]
+pub struct WatchEvent {
+    /// What it is about.
+    pub kind: KindId,
+    /// What it tells.
+    pub watched: Watched,
+}
+
+/// What a watch tells about a kind.
+#[derive(Debug)]
+pub enum Watched {
+    /// A list begins: what is put until [`Watched::Listed`] is everything that there is. If another list begins before that,
+    /// this one was broken off.
+    Began,
+    /// An object came, or changed.
+    Put(Decoded),
+    /// An object went. This is how it was at last.
+    Removed(Decoded),
+    /// The list is complete. With everything that there is, unless it is the first list and nothing can have vanished.
+    Listed(Option<Everything>),
+    /// It does not go on for now; it is tried again by and by, until something else is told.
+    Stalled {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Watches a kind until nobody listens any more.
+///
+/// A kind that the server does not serve is reported as a complete list of nothing, with a warning, and looked for again from
+/// time to time.
+pub async fn watch(
+    server: ApiServer,
+    request: WatchRequest,
+    decoder: Arc<Decoder>,
+    seed: u64,
+    sender: mpsc::Sender<WatchEvent>,
+) {
+    Session::new(server, request, decoder, seed, sender).run().await;
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,244 @@
+//! What a server writes into a watch and into a list.
+//!
+//! Every event passes here, so the way in which API servers really write is read without parsing: only the object itself is
+//! parsed, once, by whoever knows its kind. Whatever is written differently takes the careful way.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The annotation of the bookmark that ends the list in a stream.
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// An event of a watch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EventWords<'a> {
+    pub(super) kind: EventKind,
+    /// The object as text.
+    pub(super) object: &'a str,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EventKind {
+    /// An object came, or changed.
+    Put,
+    /// An object went.
+    Removed,
+    /// Nothing; this is how far the watch has come.
+    Bookmark,
+    /// The watch is over.
+    Error,
+}
+
+/// A bookmark.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Bookmark {
+    pub(super) resource_version: String,
+    /// The list in the stream ends here.
+    pub(super) ends_list: bool,
+}
+
+/// What a server says at the end of a watch.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ErrorWords {
+    pub(super) code: u16,
+    pub(super) message: String,
+}
+
+/// A part of a list.
+#[derive(Debug, Deserialize)]
+pub(super) struct PageWords<'a> {
+    pub(super) metadata: PageMetadataWords,
+    /// `null` for a list without objects.
+    #[serde(borrow, default)]
+    pub(super) items: Option<Vec<&'a RawValue>>,
+}
+
+/// How a list goes on.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct PageMetadataWords {
+    pub(super) resource_version: String,
+    /// Where the next part begins; empty after the last.
+    pub(super) r#continue: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct VersionedWords<'a> {
+    #[serde(borrow)]
+    metadata: VersionWords<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct VersionWords<'a> {
+    #[serde(borrow)]
+    resource_version: Cow<'a, str>,
+    #[serde(borrow)]
+    annotations: Option<BTreeMap<Cow<'a, str>, Cow<'a, str>>>,
+}
+
+impl<'a> EventWords<'a> {
+    /// Takes a line apart without looking into the object. If the object turns out to be none, the line was written in
+    /// another way: then [`EventWords::read_carefully`].
+    pub(super) fn read(line: &'a str) -> Result<Self, String> {
+        let quick = line.strip_prefix(r#"{"type":""#).and_then(|rest| {
+            let (kind, rest) = rest.split_once('"')?;
+            let object = rest.strip_prefix(r#","object":"#)?.trim_end().strip_suffix('}')?;
+            Some(EventWords { kind: EventKind::named(kind)?, object })
+        });
+        quick.map_or_else(|| EventWords::read_carefully(line), Ok)
+    }
+
+    pub(super) fn read_carefully(line: &'a str) -> Result<Self, String> {
+        #[derive(Deserialize)]
+        struct Words<'a> {
+            #[serde(borrow)]
+            r#type: Cow<'a, str>,
+            #[serde(borrow)]
+            object: &'a RawValue,
+        }
+        let words: Words<'_> = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        let kind = EventKind::named(&words.r#type)
+            .ok_or_else(|| format!("unknown event type {:?}", words.r#type))?;
+        Ok(EventWords { kind, object: words.object.get() })
+    }
+}
+
+impl EventKind {
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "ADDED" | "MODIFIED" => Some(EventKind::Put),
+            "DELETED" => Some(EventKind::Removed),
+            "BOOKMARK" => Some(EventKind::Bookmark),
+            "ERROR" => Some(EventKind::Error),
+            _ => None,
+        }
+    }
+}
+
+impl Bookmark {
+    pub(super) fn read(object: &str) -> Result<Self, String> {
+        let VersionedWords { metadata } = serde_json::from_str(object).map_err(|error| error.to_string())?;
+        let annotations = metadata.annotations.unwrap_or_default();
+        let ends_list = annotations.get(INITIAL_EVENTS_END).is_some_and(|value| value == "true");
+        Ok(Bookmark { resource_version: metadata.resource_version.into_owned(), ends_list })
+    }
+}
+
+/// `metadata.resourceVersion` of an object.
+pub(super) fn resource_version(object: &str) -> Option<Cow<'_, str>> {
+    if let Some(version) = leading_resource_version(object) {
+        return Some(Cow::Borrowed(version));
+    }
+    let VersionedWords { metadata } = serde_json::from_str(object).ok()?;
+    (!metadata.resource_version.is_empty()).then_some(metadata.resource_version)
+}
+
+/// The same, if nothing but texts stands before it, as is the case in what API servers write.
+fn leading_resource_version(object: &str) -> Option<&str> {
+    let metadata = leading_value(object.strip_prefix('{')?, "metadata")?;
+    let version = leading_value(metadata.strip_prefix('{')?, "resourceVersion")?;
+    text(version).map(|(version, _)| version)
+}
+
+/// What stands after a key, if all entries before it are texts.
+fn leading_value<'a>(mut entries: &'a str, key: &str) -> Option<&'a str> {
+    loop {
+        let (found, rest) = text(entries)?;
+        let value = rest.strip_prefix(':')?;
+        if found == key {
+            return Some(value);
+        }
+        let (_, rest) = text(value)?;
+        entries = rest.strip_prefix(',')?;
+    }
+}
+
+/// A text without escapes at the beginning of a JSON text, and what follows it.
+fn text(json: &str) -> Option<(&str, &str)> {
+    let (text, rest) = json.strip_prefix('"')?.split_once('"')?;
+    (!text.contains('\\')).then_some((text, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_taken_apart() {
+        let object = r#"{"kind":"Pod","metadata":{"name":"a","resourceVersion":"7"}}"#;
+        for (name, kind) in [
+            ("ADDED", EventKind::Put),
+            ("MODIFIED", EventKind::Put),
+            ("DELETED", EventKind::Removed),
+            ("BOOKMARK", EventKind::Bookmark),
+            ("ERROR", EventKind::Error),
+        ] {
+            for line in [
+                format!("{{\"type\":\"{name}\",\"object\":{object}}}\n"),
+                format!("{{ \"type\": \"{name}\", \"object\": {object} }}\n"),
+                format!("{{\"object\":{object},\"type\":\"{name}\"}}"),
+            ] {
+                assert_eq!(EventWords::read(&line), Ok(EventWords { kind, object }), "{line}");
+            }
+        }
+        for line in ["", "{", "[]", r#"{"type":"ADDED"}"#, r#"{"type":"NEW","object":{}}"#] {
+            assert!(EventWords::read(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_field_after_the_object_is_found_out_the_careful_way() {
+        let line = r#"{"type":"ADDED","object":{"kind":"Pod"},"more":{}}"#;
+        assert_eq!(EventWords::read(line).map(|event| event.object), Ok(r#"{"kind":"Pod"},"more":{}"#));
+        assert_eq!(EventWords::read_carefully(line).map(|event| event.object), Ok(r#"{"kind":"Pod"}"#));
+    }
+
+    #[test]
+    fn versions_are_found_wherever_they_stand() {
+        for object in [
+            r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","uid":"b","resourceVersion":"7","generation":1}}"#,
+            r#"{"metadata":{"generation":1,"resourceVersion":"7"},"kind":"Pod"}"#,
+            r#"{"spec":{"claimRef":{"resourceVersion":"8"}},"metadata":{"resourceVersion":"7"}}"#,
+            r#"{ "metadata" : { "resourceVersion" : "7" } }"#,
+            r#"{"metadata":{"name":"a\"","resourceVersion":"7"}}"#,
+        ] {
+            assert_eq!(resource_version(object).as_deref(), Some("7"), "{object}");
+        }
+        for object in
+            ["", "{}", r#"{"metadata":{}}"#, r#"{"spec":{"resourceVersion":"8"}}"#, r#"{"metadata":null}"#]
+        {
+            assert_eq!(resource_version(object), None, "{object}");
+        }
+    }
+
+    #[test]
+    fn the_bookmark_that_ends_a_list_is_known() {
+        let read = |annotations: &str| {
+            Bookmark::read(&format!(
+                r#"{{"kind":"Pod","metadata":{{"resourceVersion":"9","creationTimestamp":null,"annotations":{annotations}}}}}"#
+            ))
+        };
+        let bookmark = |ends_list| Ok(Bookmark { resource_version: "9".to_owned(), ends_list });
+        assert_eq!(read("null"), bookmark(false));
+        assert_eq!(read(r#"{"a":"b"}"#), bookmark(false));
+        assert_eq!(read(r#"{"k8s.io/initial-events-end":"true"}"#), bookmark(true));
+    }
+
+    #[test]
+    fn pages_are_taken_apart() {
+        let text = r#"{"kind":"PodList","metadata":{"resourceVersion":"5","continue":"abc"},"items":[{"a":1},{"b":2}]}"#;
+        let page: PageWords<'_> = serde_json::from_str(text).expect("a page");
+        let items: Vec<_> = page.items.into_iter().flatten().map(RawValue::get).collect();
+        assert_eq!((items, &*page.metadata.r#continue), (vec![r#"{"a":1}"#, r#"{"b":2}"#], "abc"));
+        let page: PageWords<'_> =
+            serde_json::from_str(r#"{"metadata":{"resourceVersion":"5"},"items":null}"#).expect("a page");
+        assert_eq!((page.items.is_none(), &*page.metadata.resource_version), (true, "5"));
+    }
+}
