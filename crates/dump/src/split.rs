@@ -139,6 +139,14 @@ fn list_items(document: &str) -> Option<(Vec<&str>, &str)> {
     Some((items, ""))
 }
 
+impl<'a> Item<'a> {
+    /// The item as a value, whatever it was written in.
+    pub fn value(self) -> Result<serde_json::Value, String> {
+        let mut buffer = String::new();
+        serde_json::from_str(to_json(self, &mut buffer)?).map_err(|error| error.to_string())
+    }
+}
+
 /// An item as JSON, whatever it was written in.
 pub(crate) fn to_json<'a>(item: Item<'a>, buffer: &'a mut String) -> Result<&'a str, String> {
     match item {

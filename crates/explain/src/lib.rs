@@ -10,6 +10,7 @@ mod obstacles;
 mod placement;
 mod remedy;
 mod render;
+mod shadow;
 mod text;
 mod what_if;
 
@@ -19,3 +20,7 @@ pub use obstacles::{Obstacle, Obstacles, Preemption};
 pub use placement::{Candidate, Placement, RunnerUp};
 pub use remedy::{Hint, Remedy};
 pub use render::{Detail, render, render_capacity};
+pub use shadow::{
+    Comparison, Difference, Judgement, Onlooker, PluginDifference, PluginRejections, Summary, Tally,
+    UnclearProfile, compare, render_comparison, render_summary,
+};
