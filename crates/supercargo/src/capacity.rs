@@ -10,16 +10,20 @@ use supercargo_model::Pod;
 
 use crate::cluster_files::{ClusterFiles, Scheduler, now};
 use crate::explain::{View, of_a_kind};
+use crate::live::ConnectArguments;
 use crate::outcome::Outcome;
 
 #[derive(Debug, Args)]
 pub(crate) struct CapacityArguments {
-    /// What `kubectl get … -o yaml` or `-o json` printed, and manifests of pods; `-` is standard input. Without `--like`
-    /// the pods of files that hold no node are counted, or else those that are pending
-    #[arg(short = 'f', long = "filename", required = true, value_name = "FILE")]
+    /// What `supercargo dump`, or `kubectl get … -o yaml` or `-o json`, printed, and manifests of pods; `-` is standard
+    /// input. Without `--like` the pods of files that hold no node are counted, or else those that are pending. Without
+    /// files the API server is asked
+    #[arg(short = 'f', long = "filename", value_name = "FILE")]
     pub(crate) files: Vec<String>,
-    /// A pod in the files to count more of, bound or pending; may be given several times; without a
-    /// namespace, of the namespace `default`
+    #[command(flatten)]
+    pub(crate) connect: ConnectArguments,
+    /// A pod to count more of, bound or pending; may be given several times; without a namespace, of the
+    /// namespace `default`, or the kubeconfig's
     #[arg(long, value_name = "[NAMESPACE/]NAME")]
     pub(crate) like: Vec<String>,
     /// The scheduler's configuration; the default one if not given
@@ -34,8 +38,12 @@ pub(crate) struct CapacityArguments {
 }
 
 pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::Result<Outcome> {
+    if let Some(conflict) = options.connect.conflict(&options.files) {
+        return Ok(conflict);
+    }
     let scheduler = Scheduler::from_file(options.config.as_deref(), registry)?;
-    let mut files = ClusterFiles::read(&options.files, &scheduler)?;
+    let names: Vec<&str> = options.like.iter().map(String::as_str).collect();
+    let mut files = ClusterFiles::load(&options.files, &options.connect, &scheduler, &names)?;
     let mut capacities: Vec<Capacity> = Vec::new();
     if options.like.is_empty() && files.manifests.is_empty() {
         files.keep_ours(&scheduler);

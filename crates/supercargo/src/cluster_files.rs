@@ -1,21 +1,25 @@
-//! A cluster from files: what `explain` and `capacity` work on.
+//! A cluster from files, or from its API server: what `explain` and `capacity` work on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, anyhow, bail};
+use supercargo_cluster::{NODES, PODS};
 use supercargo_config::{Loaded, build_profiles, load};
 use supercargo_dump::{Location, read_dumps};
 use supercargo_framework::{Fixes, Profile, Registry};
-use supercargo_model::{Cluster, Decoded, Decoder, Pod, Timestamp};
+use supercargo_model::{Cluster, Decoded, Decoder, KindId, Pod, Timestamp};
 
 use crate::input;
+use crate::live::{ConnectArguments, LiveObjects, wait_for};
 
 /// The scheduler that decides: its profiles, and its own settings.
 pub(crate) struct Scheduler {
     pub(crate) profiles: Vec<Profile>,
     pub(crate) fixes: Fixes,
+    /// How many extenders the configuration has. Only `run` asks them.
+    pub(crate) extenders: usize,
     /// What was changed in an old configuration to read it.
     pub(crate) notes: String,
 }
@@ -30,6 +34,10 @@ pub(crate) struct ClusterFiles {
     pub(crate) bound: BTreeMap<String, Arc<Pod>>,
     /// What people should know about the files.
     pub(crate) notes: String,
+    /// The namespace of pods that are named without one.
+    default_namespace: String,
+    /// What messages call the place where the objects are from.
+    place: &'static str,
 }
 
 impl Scheduler {
@@ -44,7 +52,7 @@ impl Scheduler {
         let profiles = build_profiles(&kube, registry)
             .map_err(|problems| anyhow!("the configuration is not usable:\n{problems}"))?;
         let notes = conversion.iter().map(|problem| format!("{problem}\n")).collect();
-        Ok(Scheduler { profiles, fixes: own.fixes, notes })
+        Ok(Scheduler { profiles, fixes: own.fixes, extenders: kube.extenders.len(), notes })
     }
 
     /// The profile that is responsible for a pod.
@@ -71,6 +79,12 @@ impl Scheduler {
         pod.is_terminating() || self.profile(pod).is_err()
     }
 
+    /// Pods, nodes, and the kinds that the plugins of all profiles read.
+    pub(crate) fn kinds(&self) -> BTreeSet<KindId> {
+        let read = self.profiles.iter().filter_map(|profile| profile.reads.as_ref());
+        read.flat_map(|reads| &reads.kinds).map(|kind| kind.id).chain([PODS, NODES]).collect()
+    }
+
     /// Reads the kinds that the plugins of all profiles read.
     pub(crate) fn decoder(&self) -> Decoder {
         let reads = self.profiles.iter().filter_map(|profile| profile.reads.as_ref());
@@ -80,6 +94,58 @@ impl Scheduler {
 }
 
 impl ClusterFiles {
+    fn empty(default_namespace: &str, place: &'static str) -> Self {
+        ClusterFiles {
+            cluster: Cluster::default(),
+            pending: Vec::new(),
+            manifests: Vec::new(),
+            bound: BTreeMap::new(),
+            notes: String::new(),
+            default_namespace: default_namespace.to_owned(),
+            place,
+        }
+    }
+
+    /// From the files, or from the API server if there are none. `names` are those of the pods that it is about.
+    pub(crate) fn load(
+        files: &[String],
+        connect: &ConnectArguments,
+        scheduler: &Scheduler,
+        names: &[&str],
+    ) -> anyhow::Result<Self> {
+        if !files.is_empty() {
+            return ClusterFiles::read(files, scheduler);
+        }
+        wait_for(ClusterFiles::ask(connect, scheduler, names))
+    }
+
+    async fn ask(connect: &ConnectArguments, scheduler: &Scheduler, names: &[&str]) -> anyhow::Result<Self> {
+        let server = connect.connect().await?;
+        let default_namespace = server.client().default_namespace().to_owned();
+        let named = names
+            .first()
+            .map(|name| name.split_once('/').map_or(&*default_namespace, |(namespace, _)| namespace));
+        let objects = LiveObjects::read(&server, scheduler, named.or(Some(&default_namespace))).await?;
+        for kind in [PODS, NODES] {
+            if !objects.has(kind) {
+                bail!("{}without {} there is nothing to say", objects.notes(), kind.plural);
+            }
+        }
+        let mut read = ClusterFiles::empty(&default_namespace, "the cluster");
+        read.notes = objects.notes();
+        let decoder = scheduler.decoder();
+        for (kind, list) in &objects.lists {
+            for item in list.items() {
+                let object = decoder.decode_kind(item, *kind);
+                match object {
+                    Ok(object) => read.add(object, |_, _| Ok(()))?,
+                    Err(error) => read.notes.push_str(&format!("note: left out: {error}\n")),
+                }
+            }
+        }
+        Ok(read)
+    }
+
     pub(crate) fn read(files: &[String], scheduler: &Scheduler) -> anyhow::Result<Self> {
         let texts: Vec<String> = files.iter().map(|file| input::read(file)).collect::<Result<_, _>>()?;
         let named: Vec<(&str, &str)> = files
@@ -87,18 +153,12 @@ impl ClusterFiles {
             .map(|file| input::display_name(file))
             .zip(texts.iter().map(String::as_str))
             .collect();
-        let mut read = ClusterFiles {
-            cluster: Cluster::default(),
-            pending: Vec::new(),
-            manifests: Vec::new(),
-            bound: BTreeMap::new(),
-            notes: String::new(),
-        };
+        let mut read = ClusterFiles::empty("default", "the files");
         let mut seen = Seen { files, names: BTreeMap::new() };
         let mut holds_nodes = vec![false; files.len()];
         let ignored = read_dumps(&named, &scheduler.decoder(), |location, object| {
             holds_nodes[location.dump] |= matches!(object, Decoded::Node(_));
-            read.add(object, location, &mut seen)
+            read.add(object, |kind, name| seen.note(kind, name, location))
         })?;
         let is_manifest = |pod: &&Arc<Pod>| {
             let location = seen.names.get(&format!("pod {}", pod.key()));
@@ -113,11 +173,13 @@ impl ClusterFiles {
 
     /// The pod of that name; without a namespace, of the default one.
     pub(crate) fn find(&self, name: &str) -> anyhow::Result<&Arc<Pod>> {
-        let full_name = if name.contains('/') { name.to_owned() } else { format!("default/{name}") };
+        let full_name =
+            if name.contains('/') { name.to_owned() } else { format!("{}/{name}", self.default_namespace) };
         let pending = self.pending.iter().find(|pod| pod.key() == full_name);
         pending.or_else(|| self.bound.get(&full_name)).with_context(|| {
-            let count = self.pending.len();
-            format!("there is no pod {full_name} in the files, which hold {count} pending ones; finished ones are left out")
+            let (count, place) = (self.pending.len(), self.place);
+            let verb = if place == "the files" { "hold" } else { "holds" };
+            format!("there is no pod {full_name} in {place}, which {verb} {count} pending ones; finished ones are left out")
         })
     }
 
@@ -142,10 +204,15 @@ impl ClusterFiles {
         }
     }
 
-    fn add(&mut self, object: Decoded, location: Location, seen: &mut Seen<'_>) -> anyhow::Result<()> {
+    /// Takes an object in. `note` is told its kind and name.
+    fn add(
+        &mut self,
+        object: Decoded,
+        note: impl FnOnce(&str, &str) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
         match object {
             Decoded::Node(words) => {
-                seen.note("node", words.name(), location)?;
+                note("node", words.name())?;
                 self.cluster.put_node(&words);
             }
             Decoded::Pod(mut words) => {
@@ -154,7 +221,7 @@ impl ClusterFiles {
                 }
                 words.complete();
                 let pod = Arc::new(self.cluster.interner().pod(*words));
-                seen.note("pod", &pod.key(), location)?;
+                note("pod", &pod.key())?;
                 if pod.node_name.is_some() {
                     self.cluster.add_pod(pod.clone())?;
                     self.bound.insert(pod.key(), pod);

@@ -9,19 +9,26 @@ use supercargo_model::Pod;
 use supercargo_model::pod::VolumeSource;
 
 use crate::cluster_files::{ClusterFiles, Scheduler, now};
+use crate::live::ConnectArguments;
 use crate::outcome::Outcome;
 use crate::side_by_side::side_by_side;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainOptions {
-    /// What `kubectl get … -o yaml` or `-o json` printed; `-` is standard input
-    #[arg(short = 'f', long = "filename", required = true, value_name = "FILE")]
+    /// Only this pod of the live cluster, pending or bound; without a namespace, of the kubeconfig's
+    #[arg(value_name = "[NAMESPACE/]NAME")]
+    pub(crate) live_pod: Option<String>,
+    /// What `supercargo dump`, or `kubectl get … -o yaml` or `-o json`, printed; `-` is standard input. Without files the
+    /// API server is asked
+    #[arg(short = 'f', long = "filename", value_name = "FILE")]
     pub(crate) files: Vec<String>,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArguments,
     /// The scheduler's configuration; the default one if not given
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<String>,
-    /// Only this pod, pending or bound; without a namespace, of the namespace `default`
-    #[arg(long, value_name = "[NAMESPACE/]NAME")]
+    /// Only this pod of the files, pending or bound; without a namespace, of the namespace `default`
+    #[arg(long, value_name = "[NAMESPACE/]NAME", conflicts_with = "live_pod")]
     pub(crate) pod: Option<String>,
     /// How to print it
     #[arg(short, long, value_enum, default_value_t = View::Table)]
@@ -39,10 +46,26 @@ pub(crate) enum View {
     Json,
 }
 
+impl ExplainOptions {
+    /// What cannot be meant.
+    fn conflict(&self) -> Option<Outcome> {
+        if let (Some(pod), false) = (&self.live_pod, self.files.is_empty()) {
+            return Some(Outcome::wrong_usage(&format!(
+                "{pod} is asked for in the live cluster, and -f names files: leave one out, or write --pod {pod}"
+            )));
+        }
+        self.connect.conflict(&self.files)
+    }
+}
+
 pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Result<Outcome> {
+    if let Some(conflict) = options.conflict() {
+        return Ok(conflict);
+    }
     let scheduler = Scheduler::from_file(options.config.as_deref(), registry)?;
-    let mut files = ClusterFiles::read(&options.files, &scheduler)?;
-    let pods = chosen_pods(&mut files, &scheduler, options.pod.as_deref())?;
+    let name = options.live_pod.as_deref().or(options.pod.as_deref());
+    let mut files = ClusterFiles::load(&options.files, &options.connect, &scheduler, name.as_slice())?;
+    let pods = chosen_pods(&mut files, &scheduler, name)?;
     let kinds = of_a_kind(pods);
     let memories = Memories::default();
     let context = Context {

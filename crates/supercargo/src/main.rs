@@ -6,26 +6,37 @@ mod cluster_files;
 mod config_check;
 mod config_convert;
 mod config_default;
+mod dump;
 mod explain;
 mod input;
+mod live;
 mod outcome;
+mod rbac;
+mod run;
+mod shadow;
 mod side_by_side;
 mod verdicts;
 
 #[cfg(test)]
 mod tests;
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::bench::DecideOptions;
 use crate::capacity::CapacityArguments;
 use crate::config_check::CheckOptions;
 use crate::config_convert::ConvertOptions;
 use crate::config_default::DefaultOptions;
+use crate::dump::DumpOptions;
 use crate::explain::ExplainOptions;
 use crate::outcome::Outcome;
+use crate::rbac::RbacOptions;
+use crate::shadow::ShadowOptions;
+use supercargo_operations::flags::RunFlags;
 
 /// A Kubernetes scheduler, and what people who shape scheduling need around it.
 #[derive(Debug, Parser)]
@@ -37,6 +48,8 @@ struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Schedule a cluster: instead of kube-scheduler, or beside it under another schedulerName
+    Run(Box<RunFlags>),
     /// Check configurations, or see what they come to
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -44,6 +57,15 @@ enum Command {
     Explain(ExplainOptions),
     /// Say how many more of a pod fit, where, and what stops the next one
     Capacity(CapacityArguments),
+    /// Print the roles that a scheduler with a configuration needs, as YAML
+    ///
+    /// What is read comes from what the enabled plugins declare, custom resources included; what is written, from the
+    /// mode. Nothing else is allowed.
+    Rbac(RbacOptions),
+    /// Write down what a scheduler reads of a live cluster, for `explain` and `capacity`
+    Dump(DumpOptions),
+    /// Look on while another scheduler works, and say what would have been decided here; writes nothing
+    Shadow(ShadowOptions),
     /// Measure how fast decisions are made
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -85,17 +107,36 @@ enum ConfigCommand {
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    run(CommandLine::parse()).report()
+    run(parse(std::env::args_os().collect())).report()
+}
+
+/// Reads the command line; where it is wrong, or asks for help, that is said and the process ends.
+fn parse(words: Vec<OsString>) -> CommandLine {
+    let matches = command(words.first()).get_matches_from(words);
+    CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+/// The commands, under the name by which they were called: kubectl runs `kubectl-supercargo` for `kubectl supercargo`.
+fn command(program: Option<&OsString>) -> clap::Command {
+    let name = program.and_then(|program| Path::new(program).file_stem()).unwrap_or_default();
+    match name.to_str() {
+        Some("kubectl-supercargo") => CommandLine::command().bin_name("kubectl supercargo"),
+        _ => CommandLine::command(),
+    }
 }
 
 fn run(line: CommandLine) -> Outcome {
     let registry = supercargo_plugins::registry();
     let result = match line.command {
+        Command::Run(flags) => run::run(&flags, &registry),
         Command::Config(ConfigCommand::Check(options)) => Ok(config_check::run(&options, &registry)),
         Command::Config(ConfigCommand::Convert(options)) => config_convert::run(&options),
         Command::Config(ConfigCommand::Default(options)) => config_default::run(&options, &registry),
         Command::Explain(options) => explain::run(&options, &registry),
         Command::Capacity(options) => capacity::run(&options, &registry),
+        Command::Rbac(options) => rbac::run(&options, &registry),
+        Command::Dump(options) => dump::run(&options, &registry),
+        Command::Shadow(options) => shadow::run(&options, &registry),
         Command::Bench(BenchCommand::Decide(options)) => bench::run(&options, &registry),
         Command::Verdicts { check_index } => verdicts::run(&registry, check_index),
     };

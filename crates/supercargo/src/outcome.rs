@@ -8,13 +8,17 @@ use std::process::ExitCode;
 pub(crate) struct Outcome {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// 0 for success, 1 for failure; 2, for wrong usage, is clap's.
+    /// 0 for success, 1 for failure, 2 for wrong usage, as with clap.
     pub(crate) code: u8,
 }
 
 impl Outcome {
     pub(crate) fn failure(error: &anyhow::Error) -> Self {
         Outcome { stderr: format!("error: {error:#}\n"), code: 1, ..Outcome::default() }
+    }
+
+    pub(crate) fn wrong_usage(problem: &str) -> Self {
+        Outcome { stderr: format!("error: {problem}\n"), code: 2, ..Outcome::default() }
     }
 
     /// Prints it.

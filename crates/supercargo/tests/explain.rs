@@ -280,7 +280,7 @@ fn bad_dumps_get_clear_errors() {
     let output = supercargo(&["explain", "-f", "-"], &format!("{text}{widget}"));
     check(&output, 0, &["note: 1 left out of kind Widget (example.com/v1): no plugin reads it"]);
     check(&supercargo(&["explain", "-f", "no-such-file"], ""), 1, &["cannot read no-such-file"]);
-    check(&supercargo(&["explain"], ""), 2, &["Usage"]);
+    check(&supercargo(&["explain", "-f"], ""), 2, &["--filename <FILE>"]);
     check_text(&["explain", "-f", "-"], "", "no pod is pending\n");
 }
 

@@ -1,0 +1,178 @@
+//! `supercargo rbac`: the rights that a scheduler with a configuration needs, and no others.
+
+mod rules;
+mod yaml;
+
+#[cfg(test)]
+mod tests;
+
+use anyhow::{anyhow, bail};
+use clap::{Args, ValueEnum};
+use supercargo_config::{KubeSchedulerConfiguration, Loaded, build_profiles, load, validate};
+use supercargo_framework::{Profile, Registry};
+
+use crate::input;
+use crate::outcome::Outcome;
+use rules::{Rule, lease_rules, read_rules, write_rules};
+use yaml::{Binding, Document};
+
+/// Where Kubernetes keeps what is needed to know who asks for pages, and the role that may read it.
+const AUTHENTICATION_NAMESPACE: &str = "kube-system";
+const AUTHENTICATION_ROLE: &str = "extension-apiserver-authentication-reader";
+/// The lease of kube-scheduler itself.
+const UPSTREAM_LEASE: (&str, &str) = ("kube-system", "kube-scheduler");
+/// Longer names are no names of objects.
+const NAME_BYTES_MAX: usize = 253;
+
+#[derive(Debug, Args)]
+pub(crate) struct RbacOptions {
+    /// The configuration whose plugins say what they read, `-` for standard input; without it, that of the default plugins
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<String>,
+    /// What the scheduler is there for
+    #[arg(long, value_enum, default_value_t = Mode::Second)]
+    pub(crate) mode: Mode,
+    /// The name of the service account and of everything that is made for it
+    #[arg(long, value_name = "NAME", default_value = "supercargo")]
+    pub(crate) name: String,
+    /// The namespace of the service account
+    #[arg(long, value_name = "NAMESPACE", default_value = "kube-system")]
+    pub(crate) namespace: String,
+}
+
+/// What a scheduler is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// Schedules instead of kube-scheduler, under its lease
+    Replace,
+    /// Schedules beside kube-scheduler, under a lease of its own
+    Second,
+    /// Looks on and writes nothing
+    Shadow,
+}
+
+pub(crate) fn run(options: &RbacOptions, registry: &Registry) -> anyhow::Result<Outcome> {
+    for (flag, name) in [("--name", &options.name), ("--namespace", &options.namespace)] {
+        if !is_name(name) {
+            bail!("{flag} {name:?} is no name: use lower case letters, digits, '-' and '.'");
+        }
+    }
+    let file = options.config.as_deref().map_or("the configuration", input::display_name);
+    let unusable = |problems| anyhow!("{file} is not a usable configuration:\n{problems}");
+    let kube = match &options.config {
+        None => default_configuration(options),
+        Some(path) => {
+            let Loaded { kube, .. } = load(&input::read(path)?).map_err(unusable)?;
+            kube
+        }
+    };
+    let problems = validate(&kube, registry);
+    if problems.has_errors() {
+        return Err(unusable(problems));
+    }
+    let profiles = build_profiles(&kube, registry).map_err(unusable)?;
+    let stdout = yaml::print(&made_by(options), &documents(options, &kube, &profiles));
+    Ok(Outcome { stdout, stderr: warnings(options, &kube, &profiles), code: 0 })
+}
+
+/// The configuration of one who gives none. A second scheduler must not wait for the lease of the first.
+fn default_configuration(options: &RbacOptions) -> KubeSchedulerConfiguration {
+    let mut kube = Loaded::default().kube;
+    if options.mode == Mode::Second {
+        kube.leader_election.resource_namespace.clone_from(&options.namespace);
+        kube.leader_election.resource_name.clone_from(&options.name);
+    }
+    kube
+}
+
+fn documents(
+    options: &RbacOptions,
+    kube: &KubeSchedulerConfiguration,
+    profiles: &[Profile],
+) -> Vec<Document> {
+    let RbacOptions { mode, name, namespace, .. } = options;
+    let account = || (namespace.clone(), name.clone());
+    let mut documents = vec![
+        Document::ServiceAccount { namespace: namespace.clone(), name: name.clone() },
+        Document::ClusterRole { name: name.clone(), rules: cluster_rules(*mode, profiles) },
+        Document::Binding(Binding {
+            namespace: None,
+            name: name.clone(),
+            role: ("ClusterRole", name.clone()),
+            account: account(),
+        }),
+    ];
+    if *mode == Mode::Shadow {
+        return documents;
+    }
+    let election = &kube.leader_election;
+    if election.leader_elect {
+        documents.push(Document::Role {
+            namespace: election.resource_namespace.clone(),
+            name: name.clone(),
+            rules: lease_rules(&election.resource_name),
+        });
+        documents.push(Document::Binding(Binding {
+            namespace: Some(election.resource_namespace.clone()),
+            name: name.clone(),
+            role: ("Role", name.clone()),
+            account: account(),
+        }));
+    }
+    documents.push(Document::Binding(Binding {
+        namespace: Some(AUTHENTICATION_NAMESPACE.to_owned()),
+        name: format!("{name}-authentication-reader"),
+        role: ("Role", AUTHENTICATION_ROLE.to_owned()),
+        account: account(),
+    }));
+    documents
+}
+
+/// What may be done with objects of all namespaces and of none.
+fn cluster_rules(mode: Mode, profiles: &[Profile]) -> Vec<Rule> {
+    let mut rules = read_rules(profiles);
+    if mode != Mode::Shadow {
+        rules.extend(write_rules(profiles));
+    }
+    rules
+}
+
+fn warnings(options: &RbacOptions, kube: &KubeSchedulerConfiguration, profiles: &[Profile]) -> String {
+    let mut text = String::new();
+    let election = &kube.leader_election;
+    let lease = (election.resource_namespace.as_str(), election.resource_name.as_str());
+    if options.mode == Mode::Second && election.leader_elect && lease == UPSTREAM_LEASE {
+        text.push_str(
+            "warning: this is the lease of kube-scheduler, and as long as that runs, a second scheduler waits: \
+             give leaderElection.resourceName another name\n",
+        );
+    }
+    if options.mode != Mode::Shadow {
+        for name in rules::unknown_writers(profiles) {
+            text.push_str(&format!("warning: {name} may write when pods are bound, and does not say what: add the rights it needs\n"));
+        }
+    }
+    text
+}
+
+/// The command that says the same again.
+fn made_by(options: &RbacOptions) -> String {
+    let RbacOptions { config, mode, name, namespace } = options;
+    let mode = match mode {
+        Mode::Replace => "replace",
+        Mode::Second => "second",
+        Mode::Shadow => "shadow",
+    };
+    let config =
+        config.as_deref().map(|file| format!(" --config {}", file.escape_debug())).unwrap_or_default();
+    format!("supercargo rbac --mode {mode} --name {name} --namespace {namespace}{config}")
+}
+
+/// Whether it is a DNS subdomain, as names of objects are.
+fn is_name(text: &str) -> bool {
+    let is_label = |label: &str| {
+        let inner = label.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
+        inner && !label.is_empty() && !label.starts_with('-') && !label.ends_with('-')
+    };
+    text.len() <= NAME_BYTES_MAX && text.split('.').all(is_label)
+}

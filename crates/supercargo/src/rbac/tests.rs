@@ -1,0 +1,290 @@
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+use supercargo_framework::{Query, QueryAnswer, QuerySource, Reads};
+use supercargo_model::{Kind, KindId};
+
+use super::*;
+
+const HEAD: &str = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+
+const SECOND: &str = r#"# Made by: supercargo rbac --mode second --name supercargo --namespace kube-system
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: supercargo
+  namespace: kube-system
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: supercargo
+rules:
+# Read by the plugins.
+- apiGroups: [""]
+  resources: [namespaces, nodes, persistentvolumeclaims, persistentvolumes, pods, replicationcontrollers, services]
+  verbs: [get, list, watch]
+- apiGroups: [apps]
+  resources: [replicasets, statefulsets]
+  verbs: [get, list, watch]
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [get, list, watch]
+- apiGroups: [resource.k8s.io]
+  resources: [deviceclasses]
+  verbs: [get, list, watch]
+- apiGroups: [storage.k8s.io]
+  resources: [csidrivers, csinodes, csistoragecapacities, storageclasses, volumeattachments]
+  verbs: [get, list, watch]
+# Pods are bound.
+- apiGroups: [""]
+  resources: [pods/binding]
+  verbs: [create]
+# Conditions and nominations.
+- apiGroups: [""]
+  resources: [pods/status]
+  verbs: [patch]
+# Preemption.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [delete]
+# Volumes that wait for their first consumer.
+- apiGroups: [""]
+  resources: [persistentvolumeclaims, persistentvolumes]
+  verbs: [patch]
+# Events.
+- apiGroups: ["", events.k8s.io]
+  resources: [events]
+  verbs: [create, patch]
+# Who asks for pages, and whether that is allowed.
+- apiGroups: [authentication.k8s.io]
+  resources: [tokenreviews]
+  verbs: [create]
+- apiGroups: [authorization.k8s.io]
+  resources: [subjectaccessreviews]
+  verbs: [create]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: supercargo
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: supercargo
+subjects:
+- kind: ServiceAccount
+  name: supercargo
+  namespace: kube-system
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: supercargo
+  namespace: kube-system
+rules:
+# Creation cannot be limited by name.
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [create]
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [supercargo]
+  verbs: [get, update]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: supercargo
+  namespace: kube-system
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: supercargo
+subjects:
+- kind: ServiceAccount
+  name: supercargo
+  namespace: kube-system
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: supercargo-authentication-reader
+  namespace: kube-system
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: extension-apiserver-authentication-reader
+subjects:
+- kind: ServiceAccount
+  name: supercargo
+  namespace: kube-system
+"#;
+
+fn options(mode: Mode) -> RbacOptions {
+    RbacOptions { config: None, mode, name: "supercargo".to_owned(), namespace: "kube-system".to_owned() }
+}
+
+/// What is printed for a configuration: the text of a file after its first two lines.
+fn printed(mode: Mode, config: &str) -> Outcome {
+    let name = format!("supercargo-rbac-{}-{:?}.yaml", std::process::id(), std::thread::current().id());
+    let file = std::env::temp_dir().join(name);
+    fs::write(&file, format!("{HEAD}{config}")).expect("the temporary directory can be written");
+    let config = Some(file.to_str().expect("the temporary directory has a plain name").to_owned());
+    let outcome = run(&RbacOptions { config, ..options(mode) }, &supercargo_plugins::registry());
+    fs::remove_file(&file).expect("it was just written");
+    outcome.expect("the configuration is usable")
+}
+
+fn without_config(mode: Mode) -> String {
+    run(&options(mode), &supercargo_plugins::registry()).expect("the defaults are usable").stdout
+}
+
+#[test]
+fn a_second_scheduler() {
+    assert_eq!(without_config(Mode::Second), SECOND);
+}
+
+#[test]
+fn instead_of_kube_scheduler_only_the_lease_is_another() {
+    let expected = SECOND
+        .replace("--mode second", "--mode replace")
+        .replace("resourceNames: [supercargo]", "resourceNames: [kube-scheduler]");
+    assert_eq!(without_config(Mode::Replace), expected);
+}
+
+#[test]
+fn a_shadow_may_write_nothing() {
+    let text = without_config(Mode::Shadow);
+    let verbs: Vec<&str> = text.lines().filter_map(|line| line.trim().strip_prefix("verbs: ")).collect();
+    assert_eq!(verbs, ["[get, list, watch]"; 5]);
+    let kinds: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("kind: ")).collect();
+    assert_eq!(kinds, ["ServiceAccount", "ClusterRole", "ClusterRoleBinding"]);
+}
+
+#[test]
+fn what_no_plugin_needs_is_not_allowed() {
+    let disable = |names: &str| {
+        let names: String = names.split(' ').map(|name| format!("      - name: {name}\n")).collect();
+        format!("profiles:\n- schedulerName: own\n  plugins:\n    multiPoint:\n      disabled:\n{names}")
+    };
+    let storage = "VolumeBinding VolumeRestrictions VolumeZone NodeVolumeLimits";
+    // What is disabled, what is there all the same, and what is not.
+    let cases: [(&str, &[&str], &[&str]); 5] = [
+        (
+            storage,
+            &["[namespaces, nodes, pods, replicationcontrollers, services]"],
+            &["storage.k8s.io", "persistentvolume"],
+        ),
+        // The others still read volumes.
+        (
+            "VolumeBinding",
+            &["volumeattachments"],
+            &["resources: [persistentvolumeclaims, persistentvolumes]", "csidrivers"],
+        ),
+        ("DefaultPreemption", &["pods/status"], &["[delete]", "poddisruptionbudgets"]),
+        ("PodTopologySpread", &["namespaces"], &["services", "apps", "replicationcontrollers"]),
+        ("InterPodAffinity", &["services"], &["namespaces"]),
+    ];
+    for (names, present, absent) in cases {
+        let config = disable(names);
+        let text = printed(Mode::Second, &config).stdout;
+        for word in present {
+            assert!(text.contains(word), "without {names}, {word} is missing:\n{text}");
+        }
+        for word in absent {
+            assert!(!text.contains(word), "without {names}, {word} is there:\n{text}");
+        }
+    }
+}
+
+/// A custom resource that a plugin from elsewhere reads.
+#[derive(Deserialize)]
+struct Quota {}
+
+impl Kind for Quota {
+    const ID: KindId = KindId { group: "example.com", version: "v1", kind: "Quota", plural: "quotas" };
+}
+
+#[test]
+fn custom_resources_and_metrics_are_read_where_plugins_declare_them() {
+    let second = std::time::Duration::from_secs(1);
+    let query = Query {
+        name: "usage".to_owned(),
+        source: QuerySource::NodeMetrics,
+        refresh: second,
+        deadline: second,
+    };
+    let reads = Reads::nothing().kind::<Quota>().kind::<QueryAnswer>().query(query);
+    let mut profile = Profile::new("own");
+    profile.reads = Some(reads);
+    let expected = r#"rules:
+# Read by the plugins.
+- apiGroups: [""]
+  resources: [nodes, pods]
+  verbs: [get, list, watch]
+- apiGroups: [example.com]
+  resources: [quotas]
+  verbs: [get, list, watch]
+# Asked by the plugins.
+- apiGroups: [metrics.k8s.io]
+  resources: [nodes]
+  verbs: [get, list]
+"#;
+    assert_eq!(yaml::rules(&cluster_rules(Mode::Shadow, &[profile])), expected);
+}
+
+#[test]
+fn the_lease_is_that_of_the_configuration() {
+    let election = "leaderElection:\n  resourceNamespace: batch\n  resourceName: own\n";
+    let Outcome { stdout, stderr, .. } = printed(Mode::Second, election);
+    assert!(stdout.contains("kind: Role\nmetadata:\n  name: supercargo\n  namespace: batch\n"), "{stdout}");
+    assert!(stdout.contains("resourceNames: [own]"), "{stdout}");
+    assert_eq!(stderr, "");
+
+    let Outcome { stdout, .. } = printed(Mode::Second, "leaderElection:\n  leaderElect: false\n");
+    assert!(!stdout.contains("leases"), "{stdout}");
+
+    let Outcome { stderr, .. } = printed(Mode::Second, "");
+    assert!(stderr.starts_with("warning: this is the lease of kube-scheduler"), "{stderr}");
+    let Outcome { stderr, .. } = printed(Mode::Replace, "");
+    assert_eq!(stderr, "");
+}
+
+#[test]
+fn names_are_checked() {
+    for name in ["", "Upper", "under_score", "-first", "last-", "a..b", "a: b", "a\nb"] {
+        assert!(!is_name(name), "{name:?}");
+        let error = run(
+            &RbacOptions { name: name.to_owned(), ..options(Mode::Second) },
+            &supercargo_plugins::registry(),
+        );
+        assert!(error.expect_err("it is no name").to_string().starts_with("--name"), "{name:?}");
+    }
+    for name in ["a", "supercargo", "supercargo-2.example"] {
+        assert!(is_name(name), "{name:?}");
+    }
+}
+
+/// The chart takes the rules of its roles from these files. If the plugins come to read something else, they have to be
+/// made anew.
+#[test]
+fn the_chart_has_the_same_rules() {
+    let kube = Loaded::default().kube;
+    let profiles = build_profiles(&kube, &supercargo_plugins::registry()).expect("the defaults are usable");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/helm/supercargo/files");
+    for (file, mode) in [("schedule.yaml", Mode::Second), ("shadow.yaml", Mode::Shadow)] {
+        let expected = format!(
+            "# Made by `UPDATE_DOCS=1 cargo test -p supercargo rbac`.\n{}",
+            yaml::rules(&cluster_rules(mode, &profiles))
+        );
+        let path = folder.join(file);
+        #[expect(clippy::disallowed_methods, reason = "how a person asks for the file to be written")]
+        if std::env::var("UPDATE_DOCS").is_ok() {
+            fs::write(&path, &expected).expect("the chart can be written");
+        }
+        let found = fs::read_to_string(&path).expect("the chart is there");
+        assert_eq!(found, expected, "{file} is stale: run with UPDATE_DOCS=1");
+    }
+}

@@ -1,0 +1,225 @@
+//! `supercargo run`: schedules a real cluster.
+
+mod observer;
+mod reload;
+mod settings;
+
+use std::pin::pin;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use supercargo_cluster::{
+    ApiServer, Clock, Command, ConnectOptions, Driver, DriverOptions, Progress, hostname,
+};
+use supercargo_engine::Scheduler;
+use supercargo_framework::Registry;
+use supercargo_operations::flags::RunFlags;
+use supercargo_operations::leader::{Election, Ended, KubeLeaseStore, Leadership, Watchdog, new_identity};
+use supercargo_operations::logs;
+use supercargo_operations::metrics::{Exposition, Metrics};
+use supercargo_operations::serve::{Access, Check, KubeReviewer, Routes, Server, look_up_client_authority};
+use supercargo_operations::signals::{Signal, Signals};
+use tokio::sync::{mpsc, oneshot, watch};
+use tracing::{error, info, warn};
+
+use crate::outcome::Outcome;
+use observer::MetricsObserver;
+use reload::Reloading;
+use settings::Settings;
+
+/// So many commands may wait for the scheduler.
+const COMMANDS_WAITING_MAX: usize = 16;
+/// Two threads keep the network and the scheduler busy; more only cost memory.
+const THREADS: usize = 2;
+
+pub(crate) fn run(flags: &RunFlags, registry: &Registry) -> anyhow::Result<Outcome> {
+    let settings = Settings::of(flags, registry)?;
+    if let Some(file) = &flags.write_config_to {
+        std::fs::write(file, settings.as_yaml())
+            .with_context(|| format!("cannot write {}", file.display()))?;
+        return Ok(Outcome::default());
+    }
+    logs::start(flags.logging_format, flags.verbosity).context("cannot start logging")?;
+    for warning in &settings.warnings {
+        warn!("{warning}");
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(THREADS)
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let code = runtime.block_on(schedule(flags, registry, settings))?;
+    // Whatever still waits for the network need not be waited for.
+    runtime.shutdown_background();
+    Ok(Outcome { code, ..Outcome::default() })
+}
+
+/// Schedules until told to stop, or until another replica leads. Returned is the exit code.
+async fn schedule(flags: &RunFlags, registry: &Registry, settings: Settings) -> anyhow::Result<u8> {
+    let mut signals = Signals::listen().context("cannot listen for signals")?;
+    let connection = &settings.kube.client_connection;
+    let server = ApiServer::connect(&ConnectOptions::new(connection, flags.master.clone())).await?;
+    let (metrics, exposition) = Metrics::new();
+    let (commands, commanded) = mpsc::channel(COMMANDS_WAITING_MAX);
+    let (leads, led) = watch::channel(false);
+    let scheduler =
+        Scheduler::new(settings.profiles, settings.scheduler).with_extenders(settings.extender_settings);
+    let driver = DriverOptions {
+        scheduler,
+        server: server.clone(),
+        clock: Clock::system(),
+        hostname: hostname(),
+        seed: settings.own.seed,
+        extenders: settings.extenders,
+        leads: led,
+    };
+    let driver = Driver::start(driver, MetricsObserver::new(metrics.clone()), commanded);
+    let election = settings.election.map(|(settings, namespace, name)| {
+        let store = KubeLeaseStore::new(server.client().clone(), namespace, name);
+        Election::new(store, settings, new_identity())
+    });
+    let election = election.transpose().context("leaderElection is not usable")?;
+    let watchdog = election.as_ref().map(Election::watchdog);
+    let (stop_serving, serving_stopped) = oneshot::channel();
+    let (shown, config) = watch::channel(serde_json::to_value(&settings.effective)?);
+    let pages = Pages { exposition, progress: driver.progress(), watchdog, config };
+    let serving = serve(flags, server.clone(), pages, serving_stopped).await?;
+
+    let (stop_driver, driver_stopped) = oneshot::channel::<()>();
+    let driving = tokio::spawn(driver.run(async move { _ = driver_stopped.await }));
+    let (stop_election, election_stopped) = oneshot::channel::<()>();
+    let (leadership, mut led) = watch::channel(Leadership::Following { holder: None });
+    let electing = match election {
+        Some(election) => tokio::spawn(election.run(async move { _ = election_stopped.await }, leadership)),
+        None => {
+            leads.send_replace(true);
+            tokio::spawn(async move {
+                _ = election_stopped.await;
+                drop(leadership);
+                Ended::Stopped
+            })
+        }
+    };
+    let reloading = Reloading {
+        flags,
+        registry,
+        running: settings.kube,
+        commands: commands.clone(),
+        shown,
+        metrics: metrics.clone(),
+    };
+    let mut metrics = metrics;
+    let mut reloading = pin!(reloading.follow(settings.file));
+    let lost = loop {
+        tokio::select! {
+            never = &mut reloading => match never {},
+            signal = signals.next() => match signal {
+                Signal::Stop => break false,
+                Signal::StopNow => return Ok(1),
+                Signal::Dump => _ = commands.try_send(Command::Dump),
+            },
+            Ok(()) = led.changed() => {
+                let leadership = led.borrow_and_update().clone();
+                metrics.leading(matches!(leadership, Leadership::Leading));
+                match leadership {
+                    Leadership::Leading => {
+                        info!("This replica schedules from now on");
+                        leads.send_replace(true);
+                    }
+                    Leadership::Following { holder: Some(holder) } => info!(holder, "Another replica schedules"),
+                    Leadership::Following { holder: None } => {}
+                    Leadership::Lost => break true,
+                }
+            }
+        }
+    };
+    if lost {
+        // Another replica may lead already: nothing more may be done.
+        error!("The lease was lost");
+        return Ok(1);
+    }
+    info!("Stopping: what is under way is finished first");
+    leads.send_replace(false);
+    drop(stop_driver);
+    let stopped = async {
+        _ = driving.await;
+        drop(stop_election);
+        _ = electing.await;
+        drop(stop_serving);
+        _ = serving.await;
+    };
+    tokio::select! {
+        () = stopped => Ok(0),
+        _ = signals.next() => Ok(1),
+    }
+}
+
+/// What is served.
+struct Pages {
+    exposition: Exposition,
+    progress: Progress,
+    watchdog: Option<Watchdog>,
+    config: watch::Receiver<serde_json::Value>,
+}
+
+async fn serve(
+    flags: &RunFlags,
+    server: ApiServer,
+    pages: Pages,
+    stop: oneshot::Receiver<()>,
+) -> anyhow::Result<tokio::task::JoinHandle<()>> {
+    let access = &flags.access;
+    let authority = if access.client_ca_file.is_some() || access.authentication_skip_lookup {
+        None
+    } else {
+        match look_up_client_authority(server.client().clone()).await {
+            Ok(authority) => authority,
+            Err(error) if access.authentication_tolerate_lookup_failure => {
+                warn!("Client certificates count for nothing, the authority cannot be looked up: {error}");
+                None
+            }
+            Err(error) => {
+                return Err(anyhow!("cannot look up the authority of client certificates: {error}"));
+            }
+        }
+    };
+    let Some(options) = flags.serve_options(authority) else { return Ok(tokio::spawn(async {})) };
+    let access = Access::new(&flags.access.authorization_always_allow_paths)?
+        .with_token_reviewer(reviewer(flags.access.authentication_kubeconfig.as_deref(), &server).await?)
+        .with_access_reviewer(reviewer(flags.access.authorization_kubeconfig.as_deref(), &server).await?);
+    let listening = Server::listen(options).await?;
+    info!("Serving securely on {}", listening.address());
+    let stopped = async move { _ = stop.await };
+    Ok(tokio::spawn(listening.run(routes(pages), access, stopped)))
+}
+
+/// Asks the API server, as the user that a kubeconfig names, or as we are.
+async fn reviewer(kubeconfig: Option<&std::path::Path>, server: &ApiServer) -> anyhow::Result<KubeReviewer> {
+    match kubeconfig {
+        None => Ok(KubeReviewer::new(server.client().clone())),
+        Some(path) => {
+            let options = ConnectOptions { kubeconfig: Some(path.to_owned()), ..ConnectOptions::default() };
+            Ok(KubeReviewer::new(ApiServer::connect(&options).await?.client().clone()))
+        }
+    }
+}
+
+fn routes(pages: Pages) -> Routes {
+    let Pages { exposition, progress, watchdog, config } = pages;
+    let leader = move || {
+        let watchdog = watchdog.clone();
+        Check::new("leaderElection", move || watchdog.as_ref().map_or(Ok(()), Watchdog::check))
+    };
+    let synced = Check::new("sched-handler-sync", move || progress.check());
+    Routes::new()
+        .health("/healthz", vec![Check::ping(), leader()])
+        .health("/livez", vec![Check::ping()])
+        .health("/readyz", vec![Check::ping(), leader(), synced])
+        .page("/metrics", supercargo_operations::metrics::CONTENT_TYPE, move || exposition.text())
+        .json("/configz", move || serde_json::json!({ "componentconfig": &*config.borrow() }))
+}
+
+/// How long a pod that fits nowhere waits at most, as the flag says.
+fn duration(duration: supercargo_framework::GoDuration) -> Duration {
+    Duration::from_nanos(duration.0.max(0).unsigned_abs())
+}

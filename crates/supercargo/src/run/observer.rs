@@ -1,0 +1,240 @@
+//! What the scheduler does, as metrics.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use supercargo_cluster::{Observer, PerformCounts};
+use supercargo_engine::{Decision, Observation, Outcome, QueueEvent, QueuePart, Standing};
+use supercargo_framework::{Point, Profile};
+use supercargo_model::KindId;
+use supercargo_operations::metrics::{AttemptResult, Cached, Metrics, Queue};
+
+/// What upstream calls the pods that are being tried, among the events that are kept for them.
+const POD_POPPED: &str = "PodPopped";
+
+/// Counts what it hears.
+pub(super) struct MetricsObserver {
+    metrics: Metrics,
+    /// Which plugins were asked, by profile.
+    asked: BTreeMap<String, Vec<Asked>>,
+    /// What was unschedulable, and kept for pods in flight, when things were last looked at.
+    unschedulable: BTreeMap<(&'static str, Box<str>), usize>,
+    in_flight_events: BTreeSet<Cow<'static, str>>,
+    /// What had been done when that was last counted.
+    performed: PerformCounts,
+}
+
+/// How often a plugin was asked since that was last counted: adding to some forty series for every pod would cost more than
+/// many a decision.
+struct Asked {
+    plugin: &'static str,
+    /// Those of its points that come before a node is chosen among several, and those that choose.
+    filters: Vec<Point>,
+    scores: Vec<Point>,
+    filtered: u64,
+    scored: u64,
+}
+
+impl MetricsObserver {
+    pub(super) fn new(metrics: Metrics) -> Self {
+        MetricsObserver {
+            metrics,
+            asked: BTreeMap::new(),
+            unschedulable: BTreeMap::new(),
+            in_flight_events: BTreeSet::new(),
+            performed: PerformCounts::default(),
+        }
+    }
+
+    /// Notes which plugins of the profile had a say in a decision.
+    fn note_asked(&mut self, decision: &Decision, profile: &Profile) {
+        let plugins = profile.plugins();
+        let knows = |asked: &Vec<Asked>| {
+            asked.iter().map(|asked| asked.plugin).eq(plugins.iter().map(|plugin| plugin.name))
+        };
+        if !self.asked.get(&profile.scheduler_name).is_some_and(knows) {
+            // A profile that was not seen before, or that is another one after a reload.
+            self.count_asked();
+            self.asked.insert(
+                profile.scheduler_name.clone(),
+                plugins.iter().map(|plugin| Asked::of(plugin.name, profile)).collect(),
+            );
+        }
+        let is_scored = matches!(decision.outcome, Outcome::Place { feasible, .. } if feasible > 1);
+        let asked = self.asked.get_mut(&profile.scheduler_name).into_iter().flatten();
+        for (asked, _) in asked.zip(plugins).filter(|(_, plugin)| plugin.concerns(&decision.pod)) {
+            asked.filtered += 1;
+            asked.scored += u64::from(is_scored);
+        }
+    }
+
+    fn count_asked(&mut self) {
+        for (profile, asked) in &mut self.asked {
+            for asked in asked {
+                for (points, times) in
+                    [(&asked.filters, &mut asked.filtered), (&asked.scores, &mut asked.scored)]
+                {
+                    let times = std::mem::take(times);
+                    for point in points.iter().filter(|_| times > 0) {
+                        self.metrics.plugin_evaluated(point_label(*point), asked.plugin, profile, times);
+                    }
+                }
+            }
+        }
+    }
+
+    fn stand_unschedulable(&mut self, unschedulable: &BTreeMap<(&'static str, Box<str>), usize>) {
+        for (plugin, profile) in self.unschedulable.keys().filter(|key| !unschedulable.contains_key(*key)) {
+            self.metrics.unschedulable_pods(plugin, profile, 0);
+        }
+        for ((plugin, profile), pods) in unschedulable {
+            self.metrics.unschedulable_pods(plugin, profile, *pods);
+        }
+        self.unschedulable.clone_from(unschedulable);
+    }
+
+    fn stand_in_flight(&mut self, standing: &Standing) {
+        self.metrics.inflight_events(POD_POPPED, standing.in_flight);
+        for gone in
+            self.in_flight_events.iter().filter(|event| !standing.in_flight_events.contains_key(*event))
+        {
+            self.metrics.inflight_events(gone, 0);
+        }
+        for (event, times) in &standing.in_flight_events {
+            self.metrics.inflight_events(event, *times);
+        }
+        self.in_flight_events.extend(standing.in_flight_events.keys().cloned());
+    }
+}
+
+impl Asked {
+    fn of(plugin: &'static str, profile: &Profile) -> Self {
+        let point = |point: Point, has: bool| has.then_some(point);
+        let filters = [
+            point(Point::PreFilter, profile.pre_filter.iter().any(|named| named.name == plugin)),
+            point(Point::Filter, profile.filter.iter().any(|named| named.name == plugin)),
+        ];
+        let scores = [
+            point(Point::PreScore, profile.pre_score.iter().any(|named| named.name == plugin)),
+            point(Point::Score, profile.score.iter().any(|(named, _)| named.name == plugin)),
+        ];
+        let (filters, scores) =
+            (filters.into_iter().flatten().collect(), scores.into_iter().flatten().collect());
+        Asked { plugin, filters, scores, filtered: 0, scored: 0 }
+    }
+}
+
+impl Observer for MetricsObserver {
+    fn decided(&mut self, decision: &Decision, profile: &Profile, took: Duration) {
+        let name = &*profile.scheduler_name;
+        let status = match &decision.outcome {
+            // How the attempt ends is known when the pod is bound, or not.
+            Outcome::Place { .. } => "Success",
+            Outcome::Unschedulable { .. } => {
+                self.metrics.attempt(name, AttemptResult::Unschedulable, took);
+                "Unschedulable"
+            }
+            Outcome::Failed { .. } => {
+                self.metrics.attempt(name, AttemptResult::Error, took);
+                "Error"
+            }
+        };
+        self.metrics.algorithm(took);
+        // Filters and scores are looked up together, and this is how long that took.
+        self.metrics.extension_point(point_label(Point::Filter), name, status, took);
+        self.note_asked(decision, profile);
+    }
+
+    fn observed(&mut self, observation: Observation) {
+        let metrics = &mut self.metrics;
+        match observation {
+            Observation::Queued { queue, event, pods } => {
+                metrics.incoming(queue_of(queue), &event.label(), pods);
+            }
+            Observation::Bound { profile, attempts, since_queued, since_attempt, was_flushed } => {
+                metrics.attempt(&profile, AttemptResult::Scheduled, since_attempt);
+                metrics.bound(attempts, since_queued);
+                if was_flushed {
+                    metrics.bound_after_flush();
+                }
+            }
+            Observation::NotBound { profile, is_rejected, since_attempt } => {
+                let result = if is_rejected { AttemptResult::Unschedulable } else { AttemptResult::Error };
+                metrics.attempt(&profile, result, since_attempt);
+            }
+            Observation::PointRan { point, profile, status, took } => {
+                metrics.extension_point(point_label(point), &profile, status, took);
+            }
+            Observation::PreemptionTried => metrics.preemption_attempt(),
+            Observation::VictimsChosen(victims) => metrics.preemption(victims),
+            Observation::Evicted { is_success, took } => metrics.evicted(is_success, took),
+            Observation::PermitWaited { result, took } => metrics.permit_wait(result, took),
+            Observation::Missed(times) => metrics.observations_missed(times),
+        }
+    }
+
+    fn told(&mut self, event: QueueEvent, took: Duration) {
+        self.metrics.event_handled(&event.label(), took);
+    }
+
+    fn listed_again(&mut self, kind: KindId) {
+        self.metrics.watch_restarted(kind.plural);
+    }
+
+    fn performed(&mut self, counts: PerformCounts) {
+        let before = std::mem::replace(&mut self.performed, counts);
+        let lost = counts.events_lost - before.events_lost;
+        let differences = [
+            ("bind", true, counts.bound - before.bound),
+            ("bind", false, counts.bindings_failed - before.bindings_failed),
+            ("record", true, counts.events_told - before.events_told),
+            ("record", false, lost),
+        ];
+        for (effect, success, times) in differences.into_iter().filter(|(.., times)| *times > 0) {
+            self.metrics.effects(effect, success, times);
+        }
+        self.metrics.events_dropped(lost);
+    }
+
+    fn stands(&mut self, standing: &Standing) {
+        let queue = standing.queue;
+        self.metrics.pending_pods(Queue::Active, queue.active);
+        self.metrics.pending_pods(Queue::Backoff, queue.backoff);
+        self.metrics.pending_pods(Queue::Unschedulable, queue.unschedulable);
+        self.metrics.pending_pods(Queue::Gated, queue.gated);
+        self.metrics.cache_size(Cached::Nodes, standing.nodes);
+        self.metrics.cache_size(Cached::Pods, standing.pods);
+        self.metrics.cache_size(Cached::AssumedPods, standing.assumed_pods);
+        self.metrics.under_way("binding", standing.bindings);
+        self.stand_unschedulable(&standing.unschedulable);
+        self.stand_in_flight(standing);
+        self.count_asked();
+    }
+}
+
+fn queue_of(queue: QueuePart) -> Queue {
+    match queue {
+        QueuePart::Active => Queue::Active,
+        QueuePart::Backoff => Queue::Backoff,
+        QueuePart::Unschedulable => Queue::Unschedulable,
+    }
+}
+
+/// A point's name in metrics, such as `PreFilter`.
+fn point_label(point: Point) -> &'static str {
+    match point {
+        Point::PreEnqueue => "PreEnqueue",
+        Point::QueueSort => "QueueSort",
+        Point::PreFilter => "PreFilter",
+        Point::Filter => "Filter",
+        Point::PostFilter => "PostFilter",
+        Point::PreScore => "PreScore",
+        Point::Score => "Score",
+        Point::Reserve => "Reserve",
+        Point::Permit => "Permit",
+        Point::PreBind => "PreBind",
+        Point::Bind => "Bind",
+        Point::PostBind => "PostBind",
+    }
+}

@@ -1,0 +1,191 @@
+//! What the flags and the configuration file say together.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow, bail};
+use supercargo_config::{
+    Extender, KubeSchedulerConfiguration, Loaded, SupercargoConfiguration, TieBreak, build_profiles,
+    effective, load, to_yaml, validate,
+};
+use supercargo_engine::{EngineOptions, ExtenderSettings, Indexing, Rules, SchedulerOptions, Seed, Ties};
+use supercargo_extender::ExtenderClient;
+use supercargo_framework::{Profile, Registry};
+use supercargo_operations::flags::{Overrides, RunFlags};
+use supercargo_operations::leader::LeaderSettings;
+use supercargo_operations::reload::FileWatch;
+
+use super::duration;
+use crate::input;
+
+/// What `supercargo run` runs with.
+pub(super) struct Settings {
+    pub(super) kube: KubeSchedulerConfiguration,
+    pub(super) profiles: Vec<Profile>,
+    pub(super) scheduler: SchedulerOptions,
+    /// The extenders, as the scheduler sees them, and the clients that ask them.
+    pub(super) extender_settings: Vec<ExtenderSettings>,
+    pub(super) extenders: Vec<ExtenderClient>,
+    /// How replicas agree, and the namespace and the name of their lease; none if there is only one.
+    pub(super) election: Option<(LeaderSettings, String, String)>,
+    /// The configuration with nothing left to defaults.
+    pub(super) effective: KubeSchedulerConfiguration,
+    pub(super) own: SupercargoConfiguration,
+    /// What people should know.
+    pub(super) warnings: Vec<String>,
+    /// The file that it comes from, to be watched.
+    pub(super) file: Option<FileWatch>,
+}
+
+impl Settings {
+    /// What the flags say, and the file that they name.
+    pub(super) fn of(flags: &RunFlags, registry: &Registry) -> anyhow::Result<Self> {
+        let name = flags.config.as_deref().map(Path::to_string_lossy);
+        let text = name.as_deref().map(input::read).transpose()?;
+        // Standard input is read once.
+        let path = flags.config.as_ref().filter(|path| **path != *"-");
+        let file = path.zip(text.as_ref()).map(|(path, text)| FileWatch::new(path, text.as_bytes()));
+        Ok(Settings { file, ..Settings::of_text(flags, registry, text, None)? })
+    }
+
+    /// The same with what the file holds. What cannot be changed while the scheduler runs stays as it is in `running`.
+    pub(super) fn of_text(
+        flags: &RunFlags,
+        registry: &Registry,
+        text: Option<String>,
+        running: Option<&KubeSchedulerConfiguration>,
+    ) -> anyhow::Result<Self> {
+        let file = flags.config.as_deref().map(Path::to_string_lossy);
+        let (overrides, mut warnings) = flags.overrides();
+        let name = file.as_deref().unwrap_or("the configuration");
+        let Loaded { mut kube, own, conversion } = match text {
+            None => Loaded::default(),
+            Some(text) => load(&text)
+                .map_err(|problems| anyhow!("{name} is not a usable configuration:\n{problems}"))?,
+        };
+        warnings.extend(conversion.iter().map(ToString::to_string));
+        apply(overrides, &mut kube);
+        let problems = validate(&kube, registry);
+        if problems.has_errors() {
+            bail!("{name} is not a usable configuration:\n{problems}");
+        }
+        if let Some(running) = running {
+            warnings.extend(keep_fixed(&mut kube, running));
+        }
+        let profiles = build_profiles(&kube, registry)
+            .map_err(|problems| anyhow!("{name} is not a usable configuration:\n{problems}"))?;
+        let ties = match own.tie_break {
+            TieBreak::Seeded => Ties::Seeded,
+            TieBreak::SmallestName => Ties::SmallestName,
+        };
+        let engine = EngineOptions {
+            rules: Rules { ties, ..Rules::LIVE },
+            seed: Seed(own.seed),
+            fixes: own.fixes,
+            indexing: Indexing::On,
+        };
+        let seconds = |seconds: i64| Duration::from_secs(seconds.max(0).unsigned_abs());
+        let scheduler = SchedulerOptions {
+            engine,
+            initial_backoff: seconds(kube.pod_initial_backoff_seconds),
+            max_backoff: seconds(kube.pod_max_backoff_seconds),
+            max_unschedulable: duration(flags.deprecated.pod_max_in_unschedulable_pods_duration),
+        };
+        let election = kube.leader_election.leader_elect.then(|| {
+            let election = &kube.leader_election;
+            let settings = LeaderSettings {
+                lease_duration: duration(election.lease_duration),
+                renew_deadline: duration(election.renew_deadline),
+                retry_period: duration(election.retry_period),
+            };
+            (settings, election.resource_namespace.clone(), election.resource_name.clone())
+        });
+        let extenders = kube.extenders.iter().map(|extender| {
+            let named = || format!("extender {:?}", extender.url_prefix);
+            ExtenderClient::new(extender).with_context(named)
+        });
+        let extenders = extenders.collect::<anyhow::Result<_>>()?;
+        let extender_settings = kube.extenders.iter().map(extender_settings).collect();
+        let effective = effective(&kube, registry);
+        Ok(Settings {
+            kube,
+            own,
+            effective,
+            profiles,
+            scheduler,
+            extender_settings,
+            extenders,
+            election,
+            warnings,
+            file: None,
+        })
+    }
+
+    /// The whole configuration.
+    pub(super) fn as_yaml(&self) -> String {
+        to_yaml(&self.effective, &self.own)
+    }
+}
+
+/// Takes back changes that need a new process; what people should know about them.
+fn keep_fixed(kube: &mut KubeSchedulerConfiguration, running: &KubeSchedulerConfiguration) -> Vec<String> {
+    fn keep<T: Clone + PartialEq>(field: &str, new: &mut T, running: &T) -> Option<String> {
+        let differs = *new != *running;
+        new.clone_from(running);
+        differs.then(|| {
+            format!("{field} cannot be changed while the scheduler runs; restart it for the change to count")
+        })
+    }
+    let changes = [
+        keep("clientConnection", &mut kube.client_connection, &running.client_connection),
+        keep("leaderElection", &mut kube.leader_election, &running.leader_election),
+        keep("enableProfiling", &mut kube.enable_profiling, &running.enable_profiling),
+        keep(
+            "enableContentionProfiling",
+            &mut kube.enable_contention_profiling,
+            &running.enable_contention_profiling,
+        ),
+        keep("delayCacheUntilActive", &mut kube.delay_cache_until_active, &running.delay_cache_until_active),
+    ];
+    changes.into_iter().flatten().collect()
+}
+
+fn extender_settings(extender: &Extender) -> ExtenderSettings {
+    ExtenderSettings {
+        filters: !extender.filter_verb.is_empty(),
+        prioritizes: !extender.prioritize_verb.is_empty(),
+        preempts: !extender.preempt_verb.is_empty(),
+        binds: !extender.bind_verb.is_empty(),
+        weight: extender.weight,
+        is_ignorable: extender.ignorable,
+        managed_resources: extender
+            .managed_resources
+            .iter()
+            .map(|managed| managed.name.as_str().into())
+            .collect(),
+    }
+}
+
+/// Flags go before the configuration file.
+fn apply(overrides: Overrides, kube: &mut KubeSchedulerConfiguration) {
+    fn set<T>(place: &mut T, value: Option<T>) {
+        if let Some(value) = value {
+            *place = value;
+        }
+    }
+    let (election, flags) = (&mut kube.leader_election, overrides.leader_election);
+    set(&mut election.leader_elect, flags.leader_elect);
+    set(&mut election.lease_duration, flags.leader_elect_lease_duration);
+    set(&mut election.renew_deadline, flags.leader_elect_renew_deadline);
+    set(&mut election.retry_period, flags.leader_elect_retry_period);
+    set(&mut election.resource_lock, flags.leader_elect_resource_lock);
+    set(&mut election.resource_name, flags.leader_elect_resource_name);
+    set(&mut election.resource_namespace, flags.leader_elect_resource_namespace);
+    let connection = &mut kube.client_connection;
+    set(&mut connection.kubeconfig, overrides.kubeconfig);
+    set(&mut connection.content_type, overrides.content_type);
+    set(&mut connection.qps, overrides.qps);
+    set(&mut connection.burst, overrides.burst);
+    set(&mut kube.enable_profiling, overrides.enable_profiling);
+    set(&mut kube.enable_contention_profiling, overrides.enable_contention_profiling);
+}

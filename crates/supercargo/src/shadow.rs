@@ -1,0 +1,240 @@
+//! `supercargo shadow`: looks on while another scheduler works.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use supercargo_cluster::{
+    ApiServer, Clock, NODES, PODS, PODS_NOT_FINISHED, WatchEvent, WatchRequest, Watched, watch,
+};
+use supercargo_explain::{Comparison, Onlooker, Tally, render_comparison, render_summary};
+use supercargo_framework::{GoDuration, Registry};
+use supercargo_model::KindId;
+use supercargo_operations::flags::LoggingFormat;
+use supercargo_operations::logs;
+use supercargo_operations::signals::{Signal, Signals};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tracing::{info, warn};
+
+use crate::cluster_files::Scheduler;
+use crate::live::{ConnectArguments, wait_for};
+use crate::outcome::Outcome;
+
+/// So much that watches tell may wait to be looked at.
+const WATCHED_WAITING_MAX: usize = 1024;
+/// Much longer than anybody looks on.
+const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+#[derive(Debug, Args)]
+pub(crate) struct ShadowOptions {
+    #[command(flatten)]
+    pub(crate) connect: ConnectArguments,
+    /// The configuration to decide with; the default one if not given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<String>,
+    /// How long to look on, such as 1h30m; until SIGTERM or Ctrl-C if not given
+    #[arg(long = "for", value_name = "DURATION")]
+    pub(crate) duration: Option<GoDuration>,
+    /// Look at pods of this scheduler; may be given several times; those of the configuration's profiles if not given. A
+    /// configuration with one profile decides for any scheduler
+    #[arg(long, value_name = "NAME")]
+    pub(crate) scheduler_name: Vec<String>,
+    /// How to print it
+    #[arg(short, long, value_enum, default_value_t = ShadowView::Table)]
+    pub(crate) output: ShadowView,
+    /// How much to log, on standard error
+    #[arg(short, long, value_name = "LEVEL", default_value_t = 0)]
+    pub(crate) verbosity: u8,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShadowView {
+    /// A line for each pod, and a summary
+    #[default]
+    Table,
+    /// An object a line for each pod, and a last one with the summary
+    Json,
+}
+
+pub(crate) fn run(options: &ShadowOptions, registry: &Registry) -> anyhow::Result<Outcome> {
+    let scheduler = Scheduler::from_file(options.config.as_deref(), registry)?;
+    logs::start(LoggingFormat::Text, options.verbosity).context("cannot start logging")?;
+    for note in scheduler.notes.lines() {
+        warn!("{note}");
+    }
+    if scheduler.extenders > 0 {
+        warn!("Extenders are not asked: {} of them have no say in what is compared", scheduler.extenders);
+    }
+    wait_for(look_on(options, scheduler))?;
+    Ok(Outcome::default())
+}
+
+async fn look_on(options: &ShadowOptions, scheduler: Scheduler) -> anyhow::Result<()> {
+    let mut signals = Signals::listen().context("cannot listen for signals")?;
+    let server = options.connect.connect().await?;
+    let (mut watched, watches) = watch_all(&server, &scheduler);
+    let unlisted = scheduler.kinds();
+    let onlooker = Onlooker::new(scheduler.profiles, scheduler.fixes, &options.scheduler_name)?;
+    let mut shadow = Shadow {
+        onlooker,
+        tally: Tally::default(),
+        unlisted,
+        clock: Clock::system(),
+        view: options.output,
+        is_unread: false,
+    };
+    let patience =
+        options.duration.map_or(FOR_EVER, |duration| Duration::from_nanos(duration.0.max(0).unsigned_abs()));
+    let mut end = std::pin::pin!(tokio::time::sleep(patience));
+    loop {
+        let settled = shadow.settled_in();
+        tokio::select! {
+            biased;
+            signal = signals.next() => match signal {
+                Signal::Stop | Signal::StopNow => break,
+                Signal::Dump => info!("{}", shadow.stand()),
+            },
+            () = &mut end => break,
+            () = tokio::time::sleep(settled.unwrap_or(FOR_EVER)), if settled.is_some() => shadow.settle()?,
+            Some(event) = watched.recv() => shadow.take(event)?,
+        }
+        if shadow.is_unread {
+            // Whoever read along has seen enough.
+            return Ok(());
+        }
+    }
+    drop(watches);
+    shadow.finish()
+}
+
+/// Watches everything that the plugins read. Watches only ever read.
+fn watch_all(server: &ApiServer, scheduler: &Scheduler) -> (mpsc::Receiver<WatchEvent>, JoinSet<()>) {
+    let decoder = Arc::new(scheduler.decoder());
+    let (sender, watched) = mpsc::channel(WATCHED_WAITING_MAX);
+    let mut watches = JoinSet::new();
+    for (number, kind) in (0..).zip(scheduler.kinds()) {
+        let request = WatchRequest {
+            kind,
+            field_selector: (kind == PODS).then_some(PODS_NOT_FINISHED),
+            is_known: false,
+        };
+        watches.spawn(watch(server.clone(), request, decoder.clone(), number, sender.clone()));
+    }
+    (watched, watches)
+}
+
+/// What is known, and what was found out.
+struct Shadow {
+    onlooker: Onlooker,
+    tally: Tally,
+    /// The kinds that are still to be listed for the first time.
+    unlisted: BTreeSet<KindId>,
+    clock: Clock,
+    view: ShadowView,
+    /// Nobody reads what we print.
+    is_unread: bool,
+}
+
+impl Shadow {
+    /// Takes in what a watch tells.
+    fn take(&mut self, WatchEvent { kind, watched }: WatchEvent) -> anyhow::Result<()> {
+        let now = self.clock.now();
+        match watched {
+            Watched::Began if kind == PODS => {
+                let comparisons = self.onlooker.pause(now);
+                self.tell(&comparisons)?;
+            }
+            Watched::Began => {}
+            Watched::Put(object) => {
+                let comparisons = self.onlooker.put(object, now);
+                self.tell(&comparisons)?;
+            }
+            Watched::Removed(object) => {
+                let comparisons = self.onlooker.remove(&object, now);
+                self.tell(&comparisons)?;
+            }
+            Watched::Listed(everything) => {
+                if let Some(everything) = everything {
+                    self.onlooker.retain(&everything);
+                }
+                self.known(kind, kind == PODS);
+            }
+            Watched::Stalled { reason } => {
+                let is_needed = kind == PODS || kind == NODES;
+                if !is_needed && self.unlisted.contains(&kind) {
+                    warn!("Cannot be read and is treated as if there were none: {}: {reason}", kind.plural);
+                    self.known(kind, false);
+                } else {
+                    warn!("Cannot be watched for now: {}: {reason}", kind.plural);
+                }
+            }
+        }
+        self.settle()
+    }
+
+    /// How long until the next binding can be compared.
+    fn settled_in(&self) -> Option<Duration> {
+        self.onlooker.deadline().map(|deadline| deadline.since(self.clock.now()))
+    }
+
+    /// Compares what has been held long enough.
+    fn settle(&mut self) -> anyhow::Result<()> {
+        let comparisons = self.onlooker.settle(self.clock.now());
+        self.tell(&comparisons)
+    }
+
+    fn tell(&mut self, comparisons: &[Comparison]) -> anyhow::Result<()> {
+        for comparison in comparisons {
+            self.tally.add(comparison);
+            let text = match self.view {
+                ShadowView::Table => render_comparison(comparison),
+                ShadowView::Json => serde_json::to_string(comparison)? + "\n",
+            };
+            self.is_unread |= !print(&text)?;
+        }
+        Ok(())
+    }
+
+    /// A kind was listed. Pods can be compared as soon as all are, and whenever a broken list of pods has been mended.
+    fn known(&mut self, kind: KindId, are_pods: bool) {
+        let is_news = self.unlisted.remove(&kind);
+        if self.unlisted.is_empty() && (is_news || are_pods) {
+            self.onlooker.watch();
+        }
+        if self.unlisted.is_empty() && is_news {
+            let (nodes, waiting) = self.onlooker.counts();
+            info!(nodes, waiting, "The cluster is known; looking on");
+        }
+    }
+
+    fn stand(&mut self) -> String {
+        let (nodes, waiting) = self.onlooker.counts();
+        let summary = render_summary(&self.tally.summary(self.onlooker.missed()));
+        format!("{nodes} nodes, {waiting} pods waiting; {summary}")
+    }
+
+    fn finish(mut self) -> anyhow::Result<()> {
+        let comparisons = self.onlooker.settle_all(self.clock.now());
+        self.tell(&comparisons)?;
+        let summary = self.tally.summary(self.onlooker.missed());
+        let text = match self.view {
+            ShadowView::Table => render_summary(&summary),
+            ShadowView::Json => format!("{}\n", serde_json::json!({ "summary": summary })),
+        };
+        print(&text).map(|_| ())
+    }
+}
+
+/// Prints at once, for whoever reads along; false if nobody does.
+fn print(text: &str) -> anyhow::Result<bool> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error).context("cannot write"),
+    }
+}
