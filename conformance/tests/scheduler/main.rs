@@ -314,10 +314,8 @@ fn volumes_are_bound_before_the_pod_is() {
     assert_eq!(only(&world.run(), "bind"), ["bind a to n1"]);
 }
 
-#[test]
-fn volumes_that_are_not_bound_in_time_send_the_pod_back() {
-    let mut world = World::new();
-    world.put(node("n1"));
+/// A pod whose claim waits for it, and is to be made where the pod goes.
+fn put_pod_with_claim(world: &mut World) {
     world.put(json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "made"},
         "provisioner": "example.com/made", "volumeBindingMode": "WaitForFirstConsumer",
@@ -331,6 +329,13 @@ fn volumes_that_are_not_bound_in_time_send_the_pod_back() {
     }));
     world.put(pod("a").with(json!({"spec": {"volumes": [
         {"name": "data", "persistentVolumeClaim": {"claimName": "claim"}}]}})));
+}
+
+#[test]
+fn volumes_that_are_not_bound_in_time_send_the_pod_back() {
+    let mut world = World::new();
+    world.put(node("n1"));
+    put_pod_with_claim(&mut world);
     assert_eq!(world.run(), ["status of a: nominated to n1", "patch PersistentVolumeClaim claim"]);
     assert_eq!(world.pass(599), [""; 0]);
     let log = world.pass(1);

@@ -6,8 +6,8 @@ use supercargo_framework::Effect;
 use supercargo_model::Timestamp;
 use supercargo_testkit::{node, pod};
 
-use crate::only;
 use crate::world::World;
+use crate::{only, put_pod_with_claim};
 
 const HEAD: &str = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
 const PACKING: &str = "
@@ -173,19 +173,7 @@ fn a_binding_that_fails_after_its_profile_went_leaves_a_held_pod() {
 fn volumes_under_way_are_bound_by_the_plugins_that_began() {
     let mut world = World::new();
     world.put(node("n1"));
-    world.put(json!({
-        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "made"},
-        "provisioner": "example.com/made", "volumeBindingMode": "WaitForFirstConsumer",
-    }));
-    world.put(json!({
-        "apiVersion": "v1", "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "claim", "namespace": "default", "uid": "claim-uid"},
-        "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "made",
-                 "resources": {"requests": {"storage": "1Gi"}}},
-        "status": {"phase": "Pending"},
-    }));
-    world.put(pod("a").with(json!({"spec": {"volumes": [
-        {"name": "data", "persistentVolumeClaim": {"claimName": "claim"}}]}})));
+    put_pod_with_claim(&mut world);
     world.run();
     world.reconfigure(&config(PACKING));
     assert_eq!(world.pass(599), [""; 0]);
