@@ -9,11 +9,11 @@ const CHUNK: usize = 64;
 /// a clone still shares it.
 #[derive(Clone, Debug)]
 pub(super) struct Rows<T> {
-    chunks: Vec<Arc<Vec<T>>>,
+    chunks: Vec<Arc<[T; CHUNK]>>,
     len: usize,
 }
 
-impl<T: Clone> Rows<T> {
+impl<T: Clone + Default> Rows<T> {
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -28,11 +28,10 @@ impl<T: Clone> Rows<T> {
 
     pub(super) fn push(&mut self, row: T) {
         if self.len.is_multiple_of(CHUNK) {
-            self.chunks.push(Arc::new(Vec::with_capacity(CHUNK)));
+            self.chunks.push(Arc::new(std::array::from_fn(|_| T::default())));
         }
-        let last = self.chunks.last_mut().expect("a chunk was just made if there was none with room");
-        Arc::make_mut(last).push(row);
         self.len += 1;
+        *self.get_mut(self.len - 1) = row;
     }
 }
 
