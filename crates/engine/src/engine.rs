@@ -11,7 +11,7 @@ use crate::chance::Seed;
 use crate::decision::{Decision, Outcome};
 use crate::evaluate::{Evaluation, Rules, Thoroughness, evaluate, run_post_filters};
 use crate::filtering::Filters;
-use crate::index::{Answer, Index, Question, Unfit};
+use crate::index::{Answer, Index, IndexLimits, IndexStatistics, Question, Unfit};
 use crate::rehearsal::{LateStage, Stage};
 
 /// Decides for pods, one after the other.
@@ -27,6 +27,7 @@ pub struct Engine {
     /// Attempts before this one were made by other profiles.
     first_attempt: u64,
     start: usize,
+    limits: IndexLimits,
 }
 
 /// How an [`Engine`] decides.
@@ -94,7 +95,7 @@ impl Engine {
         for profile in &profiles {
             profile.declare_memories(&mut memories);
         }
-        let index = Index::new(&profiles);
+        let index = Index::new(&profiles, IndexLimits::default());
         Engine {
             cluster: Cluster::default(),
             profiles,
@@ -104,7 +105,21 @@ impl Engine {
             attempts: 0,
             first_attempt: 0,
             start: 0,
+            limits: IndexLimits::default(),
         }
+    }
+
+    /// The same engine that keeps less, or more, from one decision to the next. What it kept so far is forgotten.
+    #[must_use]
+    pub fn with_index_limits(mut self, limits: IndexLimits) -> Self {
+        self.limits = limits;
+        self.index = Index::reading(&self.profiles, &mut self.cluster, limits);
+        self
+    }
+
+    /// What was decided by what is kept, and how much of that was dropped.
+    pub fn index_statistics(&self) -> IndexStatistics {
+        self.index.statistics()
     }
 
     /// Goes on with other profiles. What plugins remember stays for those that are still there, or still in use.
@@ -114,7 +129,7 @@ impl Engine {
             profile.declare_memories(&mut declared);
         }
         self.memories.keep_declared(&declared);
-        self.index = Index::reading(&profiles, &mut self.cluster);
+        self.index = Index::reading(&profiles, &mut self.cluster, self.limits);
         (self.profiles, self.options, self.first_attempt) = (profiles, options, self.attempts);
     }
 

@@ -20,6 +20,7 @@ pub use chance::{Seed, Ties};
 pub use decision::{Decision, Outcome};
 pub use engine::{Engine, EngineOptions, Indexing, StaleDecision, UnknownProfile};
 pub use evaluate::{Evaluation, FilterWord, PluginScores, Rules, Thoroughness, evaluate, feasible_among};
+pub use index::{IndexLimits, IndexStatistics};
 pub use scheduler::{
     Everything, ExtenderSettings, Observation, Order, QueueEvent, QueueLengths, QueuePart, Scheduler,
     SchedulerOptions, Standing, Ticket,

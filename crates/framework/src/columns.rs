@@ -59,7 +59,13 @@ impl Amount {
 impl<'a> ColumnView<'a> {
     /// Whether all numbers are exact, and none is below zero; other columns are not to be used.
     pub fn are_exact(&self) -> bool {
-        self.columns.inexact == 0
+        self.columns.inexact == 0 || !self.columns.exact[self.first..][..self.len].contains(&false)
+    }
+
+    /// Some of these nodes.
+    #[must_use]
+    pub fn part(&self, nodes: Range<usize>) -> Self {
+        ColumnView { columns: self.columns, first: self.first + nodes.start, len: nodes.len() }
     }
 
     /// One number a node.
@@ -89,6 +95,16 @@ impl Columns {
             self.inexact -= usize::from(!dropped);
         }
         self.exact.resize(nodes, true);
+    }
+
+    /// Copies the numbers of some nodes to the first places.
+    pub fn copy_to_front(&mut self, nodes: Range<usize>) {
+        for column in self.resources.as_flattened_mut() {
+            column.copy_within(nodes.clone(), 0);
+        }
+        self.free_pods.copy_within(nodes.clone(), 0);
+        self.exact.copy_within(nodes, 0);
+        self.inexact = self.exact.iter().filter(|exact| !**exact).count();
     }
 
     /// Writes the numbers of a node.

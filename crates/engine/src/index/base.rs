@@ -4,11 +4,12 @@
 //! thousand deployments with the same requests.
 
 use std::hash::BuildHasher;
+use std::hint::black_box;
 use std::sync::Arc;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use supercargo_framework::{
-    Cell, Columns, Context, Cycle, CycleState, Filter, MAX_NODE_SCORE, Score, Status,
+    Cell, ColumnView, Columns, Context, Cycle, CycleState, Filter, MAX_NODE_SCORE, Score, Status,
 };
 use supercargo_model::{KindId, NodeRef, Pod, Row};
 
@@ -19,8 +20,6 @@ use super::rejections::Rejections;
 use super::table::{ChangedRow, Table};
 use super::tree::{ABSENT, Plane};
 
-/// More parts than this are not worth keeping apart.
-const MAX_PARTS: usize = 4096;
 /// The parts of bases with up to this many keys are found quickly.
 const MAX_CACHED_KEYS: usize = 3;
 /// How many of them, as a power of two.
@@ -204,6 +203,11 @@ impl Base {
         self.values.len() * 11 + self.planes.iter().map(Plane::bytes).sum::<usize>()
     }
 
+    /// Reads what will be needed next of a row that a pod goes to.
+    pub(super) fn warm(&self, Row(row): Row) {
+        black_box((self.values[row as usize], self.part_of[row as usize]));
+    }
+
     /// Brings all rows up to date; false if this base cannot be used. If all are looked at again, that is known by the
     /// number `generation`.
     pub(super) fn catch_up(
@@ -224,7 +228,7 @@ impl Base {
             _ => self.rebuild(context, table, counting, generation),
         }
         (self.cursor, self.census) = (Some(end), table.census);
-        if self.parts.len() > MAX_PARTS {
+        if self.parts.len() > table.limits.parts {
             self.broken = true;
         }
         !self.broken
@@ -245,11 +249,14 @@ impl Base {
         let cycle = Cycle::resume(&pod, context.clone(), std::mem::take(&mut self.state));
         let mut buffers = self.buffers.take().unwrap_or_default();
         let Buffers { columns, rows: found, others } = &mut *buffers;
-        columns.resize(rows.len());
-        for (place, changed) in rows.iter().enumerate() {
-            columns.set(place, context.cluster.node(Row(changed.row())));
-        }
-        self.evaluate(&cycle, Which::These(rows), columns, table, found, others);
+        let numbers = table.recent_numbers(rows.len()).unwrap_or_else(|| {
+            columns.resize(rows.len());
+            for (place, changed) in rows.iter().enumerate() {
+                columns.set(place, context.cluster.node(Row(changed.row())));
+            }
+            columns.view(0..rows.len())
+        });
+        self.evaluate(&cycle, Which::These(rows), numbers, table, found, others);
         for (place, changed) in rows.iter().enumerate() {
             let sum = found.passed[place].then_some(found.sums[place]);
             self.replace(&cycle, *changed, sum, table, counting);
@@ -269,13 +276,14 @@ impl Base {
     ) {
         let row = changed.row();
         let index = row as usize;
-        let node = cycle.cluster().node(Row(row));
+        // Where it is not needed, the node stays where it is.
+        let node = || cycle.cluster().node(Row(row));
         let (old, old_part) = (self.values[index], self.part_of[index]);
         let keeps_part = changed.is_pods_only() && old != ABSENT && !self.plugins.relative_reads_pods;
         let (value, part) = match sum {
             None => (ABSENT, old_part),
             Some(sum) if keeps_part => (value_of(sum), old_part),
-            Some(sum) => (value_of(sum), self.part(cycle, node, table.shapes[index] as usize, counting)),
+            Some(sum) => (value_of(sum), self.part(cycle, node(), table.shapes[index] as usize, counting)),
         };
         if part == old_part {
             if let Some(plane) = self.planes.get_mut(usize::from(part)) {
@@ -289,22 +297,22 @@ impl Base {
         }
         (self.values[index], self.part_of[index]) = (value, part);
         if let Some(mut rejections) = self.rejections.take() {
-            let status = (table.occupied[index] && sum.is_none()).then(|| self.rejection(cycle, node));
+            let status = (table.occupied[index] && sum.is_none()).then(|| self.rejection(cycle, node()));
             rejections.set(index, status.flatten());
             self.rejections = Some(rejections);
         }
     }
 
-    fn filter_passes(&mut self, index: usize, cycle: &Cycle<'_>, node: NodeRef<'_>, shape: usize) -> bool {
+    fn filter_passes(&mut self, index: usize, cycle: &Cycle<'_>, row: u32, shape: usize) -> bool {
         let filter = &self.plugins.filters[index];
         if !filter.by_shape {
-            let status = filter.plugin.filter(cycle, node);
+            let status = filter.plugin.filter(cycle, cycle.cluster().node(Row(row)));
             return self.accepts(&status);
         }
         if let Some(Some(answer)) = self.shape_answers.filters[index].get(shape) {
             return *answer;
         }
-        let status = filter.plugin.filter(cycle, node);
+        let status = filter.plugin.filter(cycle, cycle.cluster().node(Row(row)));
         let answer = self.accepts(&status);
         remember(&mut self.shape_answers.filters[index], shape, answer);
         answer
@@ -379,7 +387,7 @@ impl Base {
         self.parts.clear();
         self.parts_by_key.clear();
         self.part_cache.clear();
-        self.planes.clear();
+        let spare = self.planes.drain(..).next();
         for answers in &mut self.shape_answers.filters {
             answers.clear();
         }
@@ -393,15 +401,19 @@ impl Base {
         let mut buffers = self.buffers.take().unwrap_or_default();
         let Buffers { rows: found, others, .. } = &mut *buffers;
         table.refresh_columns(context.cluster);
-        self.evaluate(&cycle, Which::All(rows), table.columns(), table, found, others);
+        self.evaluate(&cycle, Which::All(rows), table.numbers(), table, found, others);
         let sums = found.passed.iter().zip(&found.sums);
         self.values.clear();
         self.values.extend(sums.map(|(passed, sum)| if *passed { value_of(*sum) } else { ABSENT }));
         self.assign_parts(&cycle, table, counting);
-        self.planes = match self.parts.len() {
-            1 => vec![Plane::of_values(&self.values)],
-            parts => Plane::of_parts(&self.values, &self.part_of, parts),
-        };
+        match self.parts.len() {
+            1 => {
+                let mut plane = spare.unwrap_or_else(Plane::new);
+                plane.refill(&self.values);
+                self.planes[0] = plane;
+            }
+            parts => self.planes = Plane::of_parts(&self.values, &self.part_of, parts),
+        }
         self.buffers = Some(buffers);
         self.state = cycle.into_state();
     }
@@ -411,7 +423,7 @@ impl Base {
         &mut self,
         cycle: &Cycle<'_>,
         which: Which<'_>,
-        columns: &Columns,
+        numbers: ColumnView<'_>,
         table: &Table,
         rows: &mut RowBuffers,
         others: &mut Others,
@@ -427,7 +439,7 @@ impl Base {
             numbers.clear();
             numbers.resize(which.len(), 0);
         }
-        self.broken |= !kernels::run(&self.plugins, cycle, columns, rows, others);
+        self.broken |= !kernels::run(&self.plugins, cycle, numbers, rows, others);
         self.try_earlier_filters(cycle, which, table, rows, others);
         for index in &others.filters {
             self.filter(*index, cycle, which, table, &mut rows.passed);
@@ -472,19 +484,18 @@ impl Base {
         table: &Table,
         passed: &mut [bool],
     ) {
-        let node = |place: usize| cycle.cluster().node(Row(which.row(place)));
         if self.plugins.filters[index].by_shape && table.shape_count() == 1 {
             // One row answers for all.
             if let Some(place) = passed.iter().position(|passed| *passed)
-                && !self.filter_passes(index, cycle, node(place), 0)
+                && !self.filter_passes(index, cycle, which.row(place), 0)
             {
                 passed.fill(false);
             }
             return;
         }
         for (place, passed) in passed.iter_mut().enumerate().filter(|(_, passed)| **passed) {
-            let shape = table.shapes[which.row(place) as usize] as usize;
-            *passed = self.filter_passes(index, cycle, node(place), shape);
+            let row = which.row(place);
+            *passed = self.filter_passes(index, cycle, row, table.shapes[row as usize] as usize);
         }
     }
 
@@ -541,7 +552,7 @@ impl Base {
         if self.rejections.is_none() {
             let pod = self.pod.clone();
             let cycle = Cycle::resume(&pod, context.clone(), std::mem::take(&mut self.state));
-            let mut rejections = Rejections::of_rows(table.rows());
+            let mut rejections = Rejections::of_rows(table.rows(), table.limits.reasons);
             for row in 0..table.rows() {
                 if table.occupied[row] && self.values[row] == ABSENT {
                     let status = self.rejection(&cycle, cycle.cluster().node(Row(row as u32)));

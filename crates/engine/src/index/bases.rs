@@ -7,14 +7,13 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::base::Base;
 use super::class::{BaseKey, Indexed};
-use super::slots::place;
+use super::limits::IndexLimits;
+use super::slots::Slots;
 
-/// All bases together may take about so many bytes; the ones that were not used for longest go first.
-const MAX_BASE_BYTES: usize = 512 << 20;
 /// The bases. The first one in the list is nobody's own: where there are many already, what comes up for the first time is
 /// worked out there, and gets a base of its own only when it comes up again.
 pub(super) struct Bases {
-    list: Vec<Option<Box<Base>>>,
+    list: Slots<Box<Base>>,
     by_key: FxHashMap<Arc<BaseKey>, usize>,
     /// What is worked out in the first one.
     guest_key: Option<Arc<BaseKey>>,
@@ -22,33 +21,46 @@ pub(super) struct Bases {
     seen: FxHashSet<u64>,
     /// How many bases were ever kept.
     made: u64,
+    /// How many were dropped because all took too much.
+    pub(super) dropped: u64,
+    limits: IndexLimits,
 }
 
 /// The number of the base that is nobody's own.
 const GUEST: usize = 0;
-/// So many bases are kept at once.
-const MAX_EAGER: usize = 64;
-/// When so many bases have come up once, they are forgotten.
-const MAX_SEEN: usize = 1 << 16;
+/// What tells it from all others.
+const NO_IDENTITY: u64 = 0;
+
+/// Whether a base is the one that is nobody's own.
+pub(super) fn is_guest(number: usize) -> bool {
+    number == GUEST
+}
 
 impl Default for Bases {
     fn default() -> Self {
-        let guest = Some(Box::new(Base::new()));
-        Bases {
-            list: vec![guest],
-            by_key: FxHashMap::default(),
-            guest_key: None,
-            seen: FxHashSet::default(),
-            made: 0,
-        }
+        Bases::new(IndexLimits::default())
     }
 }
 
 impl Bases {
+    pub(super) fn new(limits: IndexLimits) -> Self {
+        let mut list = Slots::default();
+        list.insert(Box::new(Base::new()));
+        Bases {
+            list,
+            by_key: FxHashMap::default(),
+            guest_key: None,
+            seen: FxHashSet::default(),
+            made: 0,
+            dropped: 0,
+            limits,
+        }
+    }
+
     /// The base of a class, made if there is none.
     pub(super) fn find(&mut self, indexed: &mut Indexed) -> usize {
         if let Some((number, identity)) = indexed.base
-            && self.list[number].as_ref().is_some_and(|base| base.identity == identity)
+            && self.list.get(number).is_some_and(|base| base.identity == identity)
         {
             return number;
         }
@@ -72,44 +84,42 @@ impl Bases {
     fn admit(&mut self, indexed: &Indexed) -> usize {
         let mut base = if self.guest_key.as_ref() == Some(&indexed.base_key) {
             self.guest_key = None;
-            self.list[GUEST].replace(Box::new(Base::new())).expect("the first one is always there")
+            std::mem::replace(self.get_mut(GUEST), Base::new())
         } else {
-            if self.seen.len() >= MAX_SEEN {
+            if self.seen.len() >= self.limits.seen_bases {
                 self.seen.clear();
             }
             let is_new = self.seen.insert(FxBuildHasher.hash_one(&indexed.base_key));
-            if is_new && self.by_key.len() >= MAX_EAGER {
-                self.list[GUEST].get_or_insert_with(|| Box::new(Base::new())).assign(indexed);
+            if is_new && self.by_key.len() >= self.limits.eager_bases {
+                self.get_mut(GUEST).assign(indexed);
                 self.guest_key = Some(indexed.base_key.clone());
                 return GUEST;
             }
-            let mut base = Box::new(Base::new());
+            let mut base = Base::new();
             base.assign(indexed);
             base
         };
         self.make_room();
         self.made += 1;
         base.identity = self.made;
-        let number = place(&mut self.list, base);
+        let number = self.list.insert(Box::new(base));
         self.by_key.insert(indexed.base_key.clone(), number);
         number
     }
 
     fn make_room(&mut self) {
-        let bytes: usize = self.list.iter().flatten().map(|base| base.bytes()).sum();
-        if bytes < MAX_BASE_BYTES {
+        let bytes: usize = self.list.values().map(|base| base.bytes()).sum();
+        if bytes < self.limits.base_bytes {
             return;
         }
-        let mut used: Vec<u64> = self.list.iter().flatten().map(|base| base.last_used).collect();
+        let mut used: Vec<u64> = self.list.values().map(|base| base.last_used).collect();
         used.sort_unstable();
         let oldest_kept = used[used.len() / 2];
-        for place in &mut self.list[GUEST + 1..] {
-            if place.as_ref().is_some_and(|base| base.last_used < oldest_kept) {
-                *place = None;
-            }
-        }
+        let dropped =
+            self.list.remove_unless(|base| base.last_used >= oldest_kept || base.identity == NO_IDENTITY);
+        self.dropped += dropped.len() as u64;
         let list = &self.list;
-        self.by_key.retain(|_, number| list[*number].is_some());
+        self.by_key.retain(|_, number| list.get(*number).is_some());
     }
 
     /// How many are kept.
@@ -119,14 +129,14 @@ impl Bases {
 
     /// Takes a base out, to work with it beside the others.
     pub(super) fn take(&mut self, number: usize) -> Box<Base> {
-        self.list[number].take().expect("a base that was found is there")
+        self.list.lend(number).expect("a base that was found is there")
     }
 
     pub(super) fn put_back(&mut self, number: usize, base: Box<Base>) {
-        self.list[number] = Some(base);
+        self.list.give_back(number, base);
     }
 
     pub(super) fn get_mut(&mut self, number: usize) -> &mut Base {
-        self.list[number].as_mut().expect("a base that was found is there")
+        self.list.get_mut(number).expect("a base that was found is there")
     }
 }

@@ -249,10 +249,11 @@ impl Builder<'_> {
     /// The terms of running pods that mean the pod.
     fn terms(&mut self, pod: &Pod, roles: &[TermRole]) -> Vec<ClassTerm> {
         let labels = namespace_labels(self.cluster, pod);
-        let meant: Vec<(SourceId, TermRole, i32, Box<str>)> = (self.counting.carried_terms())
+        let mut meant: Vec<(SourceId, TermRole, i32, Box<str>)> = (self.counting.carried_terms())
             .filter(|(_, term)| roles.contains(&term.role) && term.means(pod, &labels))
             .map(|(id, term)| (id, term.role, term.weight, term.term.topology_key.clone()))
             .collect();
+        meant.sort_unstable();
         let mut terms = Vec::with_capacity(meant.len());
         for (source, role, weight, key) in meant {
             let column = self.column(&key);

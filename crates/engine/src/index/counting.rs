@@ -10,13 +10,8 @@ use supercargo_model::{Labels, NodeRef, Pod, Row, Snapshot};
 
 use super::keys::Keys;
 use super::kinds::{Addresses, Kinds, hash_label, spec_addresses};
-use super::slots::place;
-
-/// When more specs with terms than this are known, all are forgotten and found again as they come.
-const MAX_SPECS: usize = 1 << 16;
-
-/// After this many terms that came up, whoever has not looked at them looks at all terms again.
-const MAX_NEW_TERMS: usize = 1 << 12;
+use super::limits::IndexLimits;
+use super::slots::Slots;
 
 /// The number of a [`Source`].
 pub(super) type SourceId = usize;
@@ -27,8 +22,8 @@ pub(super) type TallyId = usize;
 #[derive(Debug, Default)]
 pub(super) struct Counting {
     pub(super) keys: Keys,
-    sources: Vec<Option<Source>>,
-    tallies: Vec<Option<DomainTally>>,
+    sources: Slots<Source>,
+    tallies: Slots<DomainTally>,
     matchers: FxHashMap<Arc<PodMatcher>, SourceId>,
     terms: FxHashMap<Arc<CarriedTerm>, SourceId>,
     /// The pods by labels and namespace.
@@ -40,6 +35,7 @@ pub(super) struct Counting {
     by_spec: FxHashMap<Addresses, SpecKind>,
     /// Terms that pods have begun to carry, in the order in which that happened.
     new_terms: NewTerms,
+    max_specs: usize,
 }
 
 #[derive(Debug, Default)]
@@ -47,6 +43,7 @@ struct NewTerms {
     list: Vec<SourceId>,
     /// How many were dropped from the beginning of the list.
     dropped: usize,
+    max: usize,
 }
 
 /// A term that running pods carry.
@@ -109,9 +106,13 @@ struct SpecKind {
 }
 
 impl Counting {
-    /// Forgets everything.
-    pub(super) fn clear(&mut self) {
-        *self = Counting::default();
+    pub(super) fn new(limits: IndexLimits) -> Self {
+        Counting {
+            kinds: Kinds::new(limits.kinds),
+            new_terms: NewTerms { max: limits.new_terms, ..NewTerms::default() },
+            max_specs: limits.specs,
+            ..Counting::default()
+        }
     }
 
     /// Counts a pod that came to a row, or left it.
@@ -140,7 +141,7 @@ impl Counting {
         kinds.of(pod, |pod| {
             let common =
                 pod.labels.iter().filter_map(|label| by_common_label.get(&hash_label(label))).flatten();
-            let matches = |id: &SourceId| match &sources[*id] {
+            let matches = |id: &SourceId| match sources.get(*id) {
                 Some(Source { what: What::Matching(matcher), .. }) => matcher.matches_labels(pod),
                 _ => false,
             };
@@ -155,14 +156,14 @@ impl Counting {
 
     /// Takes everything on a row out of the counts, before its node changes or goes.
     pub(super) fn lift(&mut self, row: u32) {
-        for id in 0..self.sources.len() {
-            let held = self.sources[id].as_mut().and_then(|source| source.by_row.get(&row).copied());
+        for id in self.sources.places() {
+            let held = self.sources.get(id).and_then(|source| source.by_row.get(&row).copied());
             if let Some(pods) = held {
                 self.bump(id, row, -i64::from(pods));
             }
         }
         self.kinds.lift(row);
-        for tally in self.tallies.iter_mut().flatten() {
+        for tally in self.tallies.values_mut() {
             tally.exclude(row, &self.keys);
         }
         for column in self.keys.iter_mut() {
@@ -175,7 +176,7 @@ impl Counting {
         for column in self.keys.iter_mut() {
             column.put(node, cluster);
         }
-        for tally in self.tallies.iter_mut().flatten() {
+        for tally in self.tallies.values_mut() {
             tally.include(node, &self.keys);
         }
         for pod in node.pods() {
@@ -184,7 +185,7 @@ impl Counting {
     }
 
     fn learn_spec(&mut self, key: Addresses, pod: &Arc<Pod>) {
-        if self.by_spec.len() >= MAX_SPECS {
+        if self.by_spec.len() >= self.max_specs {
             self.by_spec.clear();
             self.forget_idle_terms();
         }
@@ -196,9 +197,9 @@ impl Counting {
     fn forget_idle_terms(&mut self) {
         let sources = &mut self.sources;
         self.terms.retain(|_, id| {
-            let is_idle = matches!(&sources[*id], Some(Source { total: 0, users: 0, .. }));
+            let is_idle = matches!(sources.get(*id), Some(Source { total: 0, users: 0, .. }));
             if is_idle {
-                sources[*id] = None;
+                sources.remove(*id);
             }
             !is_idle
         });
@@ -216,7 +217,7 @@ impl Counting {
 
     fn new_source(&mut self, what: What) -> SourceId {
         let source = Source { what, by_row: FxHashMap::default(), total: 0, tallies: Vec::new(), users: 0 };
-        place(&mut self.sources, source)
+        self.sources.insert(source)
     }
 
     fn bump(&mut self, id: SourceId, row: u32, change: i64) {
@@ -250,10 +251,7 @@ impl Counting {
 
     /// The terms that pods carry now.
     pub(super) fn carried_terms(&self) -> impl Iterator<Item = (SourceId, &CarriedTerm)> {
-        self.sources.iter().enumerate().filter_map(|(id, source)| match source {
-            Some(Source { what: What::Carrying(term), total: 1.., .. }) => Some((id, &**term)),
-            _ => None,
-        })
+        self.terms.iter().filter(|(_, id)| self.total(**id) > 0).map(|(term, id)| (*id, &**term))
     }
 
     /// How many terms have ever begun to be carried.
@@ -264,7 +262,7 @@ impl Counting {
     /// The terms that pods have begun to carry since there were so many; none if that is too long ago to know.
     pub(super) fn new_terms(&self, since: usize) -> Option<impl Iterator<Item = &CarriedTerm>> {
         let list = self.new_terms.list.get(since.checked_sub(self.new_terms.dropped)?..)?;
-        Some(list.iter().filter_map(|id| match &self.sources[*id] {
+        Some(list.iter().filter_map(|id| match self.sources.get(*id) {
             Some(Source { what: What::Carrying(term), .. }) => Some(&**term),
             _ => None,
         }))
@@ -301,7 +299,7 @@ impl Counting {
         for (row, pods) in &self.source(source).by_row {
             tally.bump(*row, i64::from(*pods), &self.keys);
         }
-        let id = place(&mut self.tallies, tally);
+        let id = self.tallies.insert(tally);
         self.source_mut(source).tallies.push(id);
         id
     }
@@ -309,7 +307,7 @@ impl Counting {
     /// Gives back what a class used.
     pub(super) fn release(&mut self, source: SourceId, tally: Option<TallyId>) {
         if let Some(tally) = tally {
-            self.tallies[tally] = None;
+            self.tallies.remove(tally);
             self.source_mut(source).tallies.retain(|other| *other != tally);
         }
         let Source { what, users, .. } = self.source_mut(source);
@@ -319,7 +317,7 @@ impl Counting {
         {
             let matcher = matcher.clone();
             self.matchers.remove(&matcher);
-            self.sources[source] = None;
+            self.sources.remove(source);
             let list = match matcher.common_label().map(hash_label) {
                 Some(label) => self.by_common_label.entry(label).or_default(),
                 None => &mut self.without_common_label,
@@ -351,40 +349,40 @@ impl Counting {
 
     /// How many pods of a tally are in a domain.
     pub(super) fn in_domain(&self, tally: TallyId, domain: u32) -> u32 {
-        let tally = self.tallies[tally].as_ref().expect("the class that asks holds the tally");
+        let tally = self.tallies.get(tally).expect("the class that asks holds the tally");
         tally.pods.get(domain as usize).copied().unwrap_or(0)
     }
 
     /// A tally over all domains.
     pub(super) fn summary(&mut self, tally: TallyId) -> Tally {
-        let tally = self.tallies[tally].as_mut().expect("the class that asks holds the tally");
+        let tally = self.tallies.get_mut(tally).expect("the class that asks holds the tally");
         tally.summary(&self.keys)
     }
 
     fn source(&self, id: SourceId) -> &Source {
-        self.sources[id].as_ref().expect("whoever asks holds the source")
+        self.sources.get(id).expect("whoever asks holds the source")
     }
 
     fn source_mut(&mut self, id: SourceId) -> &mut Source {
-        self.sources[id].as_mut().expect("whoever asks holds the source")
+        self.sources.get_mut(id).expect("whoever asks holds the source")
     }
 }
 
 /// The parts of [`Counting`] that change when a pod is counted.
 struct Ledger<'a> {
     keys: &'a Keys,
-    sources: &'a mut Vec<Option<Source>>,
-    tallies: &'a mut Vec<Option<DomainTally>>,
+    sources: &'a mut Slots<Source>,
+    tallies: &'a mut Slots<DomainTally>,
     new_terms: &'a mut NewTerms,
 }
 
 impl Ledger<'_> {
     fn counts_terminating(&self, id: SourceId) -> bool {
-        matches!(&self.sources[id], Some(Source { what: What::Matching(matcher), .. }) if matcher.counts_terminating)
+        matches!(self.sources.get(id), Some(Source { what: What::Matching(matcher), .. }) if matcher.counts_terminating)
     }
 
     fn bump(&mut self, id: SourceId, row: u32, change: i64) {
-        let Some(source) = &mut self.sources[id] else { return };
+        let Some(source) = self.sources.get_mut(id) else { return };
         let count = source.by_row.entry(row).or_default();
         *count = count.saturating_add_signed(change as i32);
         if *count == 0 {
@@ -396,7 +394,7 @@ impl Ledger<'_> {
             self.new_terms.note(id);
         }
         for tally in &source.tallies {
-            if let Some(tally) = &mut self.tallies[*tally] {
+            if let Some(tally) = self.tallies.get_mut(*tally) {
                 tally.bump(row, change, self.keys);
             }
         }
@@ -405,7 +403,7 @@ impl Ledger<'_> {
 
 impl NewTerms {
     fn note(&mut self, id: SourceId) {
-        if self.list.len() == MAX_NEW_TERMS {
+        if self.list.len() >= self.max {
             self.dropped += self.list.len();
             self.list.clear();
         }

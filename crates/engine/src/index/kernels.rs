@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use supercargo_framework::{ColumnView, Columns, Cycle, MAX_NODE_SCORE};
+use supercargo_framework::{ColumnView, Cycle, MAX_NODE_SCORE};
 
 use super::base::{LocalPlugins, LocalScore};
 
@@ -17,7 +17,7 @@ const MAX_CORES: usize = 8;
 pub(super) fn run(
     plugins: &LocalPlugins,
     cycle: &Cycle<'_>,
-    columns: &Columns,
+    numbers: ColumnView<'_>,
     rows: &mut RowBuffers,
     others: &mut Others,
 ) -> bool {
@@ -25,13 +25,13 @@ pub(super) fn run(
     let count = passed.len();
     let cores = if count < 2 * MIN_ROWS_PER_CORE { 1 } else { cores().min(count / MIN_ROWS_PER_CORE) };
     if cores == 1 {
-        let part = Part { view: columns.view(0..count), passed, sums, scores };
+        let part = Part { view: numbers, passed, sums, scores };
         return part.run(plugins, cycle, others);
     }
     let size = count.div_ceil(cores);
     let parts = passed.chunks_mut(size).zip(sums.chunks_mut(size)).zip(scores.chunks_mut(size));
     let parts = parts.enumerate().map(|(number, ((passed, sums), scores))| {
-        let view = columns.view(number * size..number * size + passed.len());
+        let view = numbers.part(number * size..number * size + passed.len());
         Part { view, passed, sums, scores }
     });
     std::thread::scope(|scope| {

@@ -8,9 +8,7 @@ use supercargo_framework::PodMatcher;
 use supercargo_model::Pod;
 
 use super::counting::SourceId;
-
-/// Below this number kinds without pods are not worth looking for.
-const SWEEP_MIN: usize = 1 << 12;
+use super::slots::Slots;
 
 /// Where two parts of a pod are kept, which equal parts of other pods share.
 pub(super) type Addresses = (usize, usize);
@@ -18,12 +16,12 @@ pub(super) type Addresses = (usize, usize);
 /// All kinds of pods.
 #[derive(Debug, Default)]
 pub(super) struct Kinds {
-    list: Vec<Option<Kind>>,
-    free: Vec<usize>,
+    list: Slots<Kind>,
     by_address: FxHashMap<Addresses, usize>,
     /// The kinds that have a label.
     by_label: FxHashMap<u64, Vec<usize>>,
     sweep_at: usize,
+    sweep_min: usize,
 }
 
 /// Pods with the same labels in the same namespace.
@@ -44,6 +42,11 @@ struct Pods {
 }
 
 impl Kinds {
+    /// Below `sweep_min`, kinds without pods are not worth looking for.
+    pub(super) fn new(sweep_min: usize) -> Self {
+        Kinds { sweep_min, ..Kinds::default() }
+    }
+
     /// The number of a pod's kind; if it is new, `matching` says which sources count such pods.
     pub(super) fn of(&mut self, pod: &Arc<Pod>, matching: impl FnOnce(&Pod) -> Vec<SourceId>) -> usize {
         let address = (pod.labels.address(), Arc::as_ptr(&pod.namespace).addr());
@@ -52,16 +55,7 @@ impl Kinds {
         }
         self.sweep();
         let kind = Kind { pod: pod.clone(), sources: matching(pod), by_row: FxHashMap::default() };
-        let number = match self.free.pop() {
-            Some(number) => {
-                self.list[number] = Some(kind);
-                number
-            }
-            None => {
-                self.list.push(Some(kind));
-                self.list.len() - 1
-            }
-        };
+        let number = self.list.insert(kind);
         self.by_address.insert(address, number);
         for label in pod.labels.iter() {
             self.by_label.entry(hash_label(label)).or_default().push(number);
@@ -77,7 +71,7 @@ impl Kinds {
         is_terminating: bool,
         change: i64,
     ) -> &[SourceId] {
-        let kind = self.list[number].as_mut().expect("a kind with a number is in the list");
+        let kind = self.list.get_mut(number).expect("a kind with a number is in the list");
         let pods = kind.by_row.entry(row).or_default();
         let count = if is_terminating { &mut pods.terminating } else { &mut pods.staying };
         *count = count.saturating_add_signed(change as i32);
@@ -89,7 +83,7 @@ impl Kinds {
 
     /// Forgets the pods in a row.
     pub(super) fn lift(&mut self, row: u32) {
-        for kind in self.list.iter_mut().flatten() {
+        for kind in self.list.values_mut() {
             kind.by_row.remove(&row);
         }
     }
@@ -98,7 +92,7 @@ impl Kinds {
     pub(super) fn adopt(&mut self, source: SourceId, matcher: &PodMatcher) -> Vec<(u32, i64)> {
         let mut counts = Vec::new();
         for number in self.candidates(matcher) {
-            let Some(kind) = self.list[number].as_mut().filter(|kind| matcher.matches_labels(&kind.pod))
+            let Some(kind) = self.list.get_mut(number).filter(|kind| matcher.matches_labels(&kind.pod))
             else {
                 continue;
             };
@@ -115,7 +109,7 @@ impl Kinds {
     /// Lets nobody count for a source any more.
     pub(super) fn abandon(&mut self, source: SourceId, matcher: &PodMatcher) {
         for number in self.candidates(matcher) {
-            if let Some(kind) = &mut self.list[number] {
+            if let Some(kind) = self.list.get_mut(number) {
                 kind.sources.retain(|id| *id != source);
             }
         }
@@ -124,7 +118,7 @@ impl Kinds {
     /// The kinds that a matcher may mean.
     fn candidates(&self, matcher: &PodMatcher) -> Vec<usize> {
         match matcher.common_label() {
-            None => (0..self.list.len()).collect(),
+            None => self.list.places().collect(),
             Some(label) => {
                 let mut kinds = self.by_label.get(&hash_label(label)).cloned().unwrap_or_default();
                 // A kind with two labels that have the same hash is there twice.
@@ -137,19 +131,14 @@ impl Kinds {
 
     /// Drops kinds without pods, when there have come to be many kinds.
     fn sweep(&mut self) {
-        if self.by_address.len() < self.sweep_at.max(SWEEP_MIN) {
+        if self.by_address.len() < self.sweep_at.max(self.sweep_min) {
             return;
         }
-        for number in 0..self.list.len() {
-            if self.list[number].as_ref().is_some_and(|kind| kind.by_row.is_empty()) {
-                self.list[number] = None;
-                self.free.push(number);
-            }
-        }
+        self.list.remove_unless(|kind| !kind.by_row.is_empty());
         let list = &self.list;
-        self.by_address.retain(|_, number| list[*number].is_some());
+        self.by_address.retain(|_, number| list.get(*number).is_some());
         self.by_label.retain(|_, kinds| {
-            kinds.retain(|number| list[*number].is_some());
+            kinds.retain(|number| list.get(*number).is_some());
             !kinds.is_empty()
         });
         self.sweep_at = 2 * self.by_address.len();

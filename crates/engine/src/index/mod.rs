@@ -15,6 +15,7 @@ mod groups;
 mod kernels;
 mod keys;
 mod kinds;
+mod limits;
 mod planes;
 mod project;
 mod recipe;
@@ -40,24 +41,14 @@ use bases::Bases;
 use class::{Class, ClassCounter, ClassKey, Indexed};
 use counting::Counting;
 use groups::{GroupRows, Member, Scratch, normalize};
+pub use limits::{IndexLimits, IndexStatistics};
 use planes::Planes;
 use recipe::Recipe;
-use slots::place;
+use slots::Slots;
 use table::Table;
 use tree::{ABSENT, Plane};
 use unfit::FindingTable;
 pub(crate) use unfit::{Findings, Unfit};
-
-/// So many classes are kept at most; the ones that were not used for longest go first.
-const MAX_CLASSES: usize = 4096;
-/// When the pods of all classes have come from so many places, those are forgotten and found again as they come.
-const MAX_ADDRESSES: usize = 4 * MAX_CLASSES;
-/// When there are so many more shapes of nodes than nodes have had at once, all are found again.
-const MAX_IDLE_SHAPES: usize = 1 << 12;
-/// When pods were counted by more topology keys than this, the index begins anew.
-const MAX_KEYS: usize = 256;
-/// A class with more rows of its own than this gets planes of its own.
-const MAX_SINGLES: usize = 100;
 
 /// What is kept from one decision to the next.
 #[derive(Default)]
@@ -73,17 +64,17 @@ pub(crate) struct Index {
     changed_nodes: Vec<u32>,
     /// Counts decisions, to know what was used last.
     clock: u64,
-    /// Counts how often a class was worked out.
-    compiled: u64,
     /// What matters of each profile; none if it cannot be decided by what is kept.
     recipes: Vec<Option<Arc<Recipe>>>,
     findings: RefCell<FindingTable>,
+    limits: IndexLimits,
+    statistics: IndexStatistics,
 }
 
 #[derive(Default)]
 struct Classes {
     /// Boxed, because a class is taken out of the list while it is worked with.
-    list: Vec<Option<Box<Class>>>,
+    list: Slots<Box<Class>>,
     by_key: FxHashMap<Arc<ClassKey>, usize>,
     /// Classes by where the parts of their pods are kept. The pods are held so that the addresses stay theirs.
     by_address: FxHashMap<[usize; 6], (usize, Arc<Pod>)>,
@@ -110,18 +101,33 @@ pub(crate) enum Answer<'a> {
 
 impl Index {
     /// An index for the pods of these profiles.
-    pub(crate) fn new(profiles: &[Profile]) -> Self {
+    pub(crate) fn new(profiles: &[Profile], limits: IndexLimits) -> Self {
         let recipes = profiles.iter().map(|profile| Recipe::of(profile).map(Arc::new)).collect();
-        Index { recipes, ..Index::default() }
+        Index {
+            recipes,
+            table: Table::new(limits),
+            counting: Counting::new(limits),
+            bases: Bases::new(limits),
+            limits,
+            ..Index::default()
+        }
     }
 
     /// An index for the pods of these profiles in a cluster whose changes somebody else has taken before.
-    pub(crate) fn reading(profiles: &[Profile], cluster: &mut Cluster) -> Self {
-        let mut index = Self::new(profiles);
+    pub(crate) fn reading(profiles: &[Profile], cluster: &mut Cluster, limits: IndexLimits) -> Self {
+        let mut index = Self::new(profiles, limits);
         cluster.changes().take(&mut index.changes);
         index.changes.clear();
         index.restart(cluster.snapshot());
         index
+    }
+
+    /// What it was good for.
+    pub(crate) fn statistics(&self) -> IndexStatistics {
+        IndexStatistics {
+            bases_dropped: self.statistics.bases_dropped + self.bases.dropped,
+            ..self.statistics
+        }
     }
 
     /// Takes note of all changes of the cluster.
@@ -143,15 +149,17 @@ impl Index {
 
     /// Whether so much has come and gone again that it is worth forgetting all of it.
     fn is_overgrown(&self) -> bool {
-        self.table.shape_count() > 2 * self.table.rows() + MAX_IDLE_SHAPES
-            || self.counting.keys.len() > MAX_KEYS
+        self.table.shape_count() > 2 * self.table.rows() + self.limits.idle_shapes
+            || self.counting.keys.len() > self.limits.keys
     }
 
     /// Forgets everything and reads the cluster anew.
     fn restart(&mut self, cluster: &Snapshot) {
+        self.statistics.restarts += 1;
         self.classes = Classes::default();
-        self.bases = Bases::default();
-        self.counting.clear();
+        self.statistics.bases_dropped += self.bases.dropped;
+        self.bases = Bases::new(self.limits);
+        self.counting = Counting::new(self.limits);
         self.table.rebuild(cluster);
         for node in cluster.nodes() {
             for pod in node.pods() {
@@ -161,6 +169,7 @@ impl Index {
     }
 
     fn apply(&mut self, changes: &[Change], cluster: &Snapshot) {
+        let seen = self.table.log.end();
         self.table.resize(cluster.row_count());
         self.changed_nodes.clear();
         for change in changes {
@@ -201,6 +210,7 @@ impl Index {
             }
             self.table.log.note(row, self.table.rows());
         }
+        self.table.note_numbers(seen, cluster);
     }
 
     /// Decides for a pod, if it can.
@@ -212,13 +222,17 @@ impl Index {
         self.clock += 1;
         let Some(recipe) = self.recipes[question.profile_number].clone() else { return Answer::Unknown };
         let class_number = self.class(question, &recipe);
-        let mut class = self.classes.list[class_number].take().expect("the class was just found");
+        let mut class = self.classes.list.lend(class_number).expect("the class was just found");
         class.last_used = self.clock;
         let answer = match &mut class.indexed {
             None => Found::Unknown,
             Some(indexed) => self.decide_indexed(question, indexed),
         };
-        self.classes.list[class_number] = Some(class);
+        self.classes.list.give_back(class_number, class);
+        match answer {
+            Found::Unknown => self.statistics.left += 1,
+            Found::Place { .. } | Found::Unfit { .. } => self.statistics.answered += 1,
+        }
         match answer {
             Found::Unknown => Answer::Unknown,
             Found::Place { row, score, feasible } => {
@@ -226,10 +240,11 @@ impl Index {
                 Answer::Place { row, score, feasible, plans }
             }
             Found::Unfit { base } => {
-                let class = self.classes.list[class_number].as_ref().expect("it was just put back");
+                let class = self.classes.list.get(class_number).expect("it was just put back");
                 let indexed = class.indexed.as_ref().expect("an unfit pod's class was decided by the index");
                 let base = self.bases.get_mut(base);
-                let findings = Findings::new(&self.findings, class.generation, &self.table.log);
+                let findings =
+                    Findings::new(&self.findings, self.limits.findings, class.generation, &self.table.log);
                 match Unfit::new(indexed, base, &self.scratch, &self.table, context, findings) {
                     Some(unfit) => Answer::Unfit(unfit),
                     None => Answer::Unknown,
@@ -240,7 +255,7 @@ impl Index {
 
     /// What has to be done on the chosen row first.
     fn plans(&self, question: &Question<'_>, class: usize, row: Row) -> Vec<(&'static str, Plan)> {
-        let indexed = self.classes.list[class].as_ref().and_then(|class| class.indexed.as_ref());
+        let indexed = self.classes.list.get(class).and_then(|class| class.indexed.as_ref());
         match indexed {
             Some(indexed) if indexed.has_plans => {
                 let cycle = Cycle::resume(question.pod, question.context.clone(), indexed.state.clone());
@@ -265,6 +280,7 @@ impl Index {
             }
         }
         let base_number = self.bases.find(indexed);
+        self.statistics.as_guest += u64::from(bases::is_guest(base_number));
         let mut base = self.bases.take(base_number);
         base.last_used = self.clock;
         let usable = base.catch_up(context, &mut self.table, &self.counting, self.clock);
@@ -277,6 +293,16 @@ impl Index {
         } else {
             Found::Unknown
         };
+        if let Found::Place { row, .. } = found {
+            // The pod will be put there, and then the row is looked at again: all of that comes from memory at once.
+            cluster.warm(row);
+            self.table.warm(row);
+            base.warm(row);
+            self.counting.keys.warm(row);
+            if let Some(planes) = &indexed.planes {
+                planes.warm(row);
+            }
+        }
         self.bases.put_back(base_number, base);
         found
     }
@@ -287,11 +313,14 @@ impl Index {
         self.scratch.singles.clear();
         if !indexed.by_row.is_empty() {
             let rows = |counter: &ClassCounter| self.counting.rows(counter.source).len();
-            if indexed.planes.is_none() && indexed.by_row.iter().any(|counter| rows(counter) > MAX_SINGLES) {
+            if indexed.planes.is_none()
+                && indexed.by_row.iter().any(|counter| rows(counter) > self.limits.singles)
+            {
                 indexed.planes = Some(Planes::default());
             }
             match &mut indexed.planes {
                 Some(planes) => {
+                    self.statistics.with_own_planes += 1;
                     if !planes.catch_up(&indexed.by_row, base, &self.table, &self.counting) {
                         return false;
                     }
@@ -346,14 +375,15 @@ impl Index {
         let scratch = &mut self.scratch;
         if feasible == 1 && !rules.score_single_node {
             let member = scratch.members[0];
-            let best = best_value(member, indexed, base, &scratch.singles);
+            let best = best_value(member, 0, indexed, base, &scratch.singles);
             let row = first_row(member, best, 0, indexed, base, &scratch.singles);
             return row.map_or(Found::Unknown, |row| Found::Place { row: Row(row), score: 0, feasible });
         }
+        let Row(start) = drawn_row(context.cluster, context.seed);
         scratch.totals.clear();
         scratch.bests.clear();
         for member in &scratch.members {
-            let best = best_value(*member, indexed, base, &scratch.singles);
+            let best = best_value(*member, start, indexed, base, &scratch.singles);
             scratch.bests.push(best);
             scratch.totals.push(i64::from(best));
         }
@@ -447,7 +477,7 @@ impl Index {
                     Some(number) => *number,
                     None => {
                         let class = self.compile(question, recipe);
-                        let number = place(&mut self.classes.list, class);
+                        let number = self.classes.list.insert(class);
                         self.classes.by_key.insert(Arc::new(key), number);
                         number
                     }
@@ -456,12 +486,12 @@ impl Index {
                 number
             }
         };
-        let class = self.classes.list[number].as_mut().expect("classes in the maps are in the list");
+        let class = self.classes.list.get_mut(number).expect("classes in the maps are in the list");
         if !class.is_current(question.context.cluster, &self.counting) {
             // What the old and the new one both count is not counted anew.
             let new = self.compile(question, recipe);
-            let mut old = self.classes.list[number].replace(new).expect("it was just there");
-            old.release(&mut self.counting);
+            let class = self.classes.list.get_mut(number).expect("it was just there");
+            std::mem::replace(class, new).release(&mut self.counting);
         }
         number
     }
@@ -470,29 +500,27 @@ impl Index {
         let cycle = Cycle::new(question.pod, question.context.clone());
         let Question { profile_number, profile, .. } = question;
         let mut class = Class::compile(*profile_number, recipe, profile, cycle, &mut self.counting);
-        self.compiled += 1;
-        class.generation = self.compiled;
+        self.statistics.classes_made += 1;
+        class.generation = self.statistics.classes_made;
         Box::new(class)
     }
 
     /// Drops what was not used for longest, where there is too much.
     fn make_room(&mut self) {
-        if self.classes.by_address.len() >= MAX_ADDRESSES {
+        if self.classes.by_address.len() >= self.limits.addresses {
             self.classes.by_address.clear();
         }
-        if self.classes.by_key.len() >= MAX_CLASSES {
-            let mut used: Vec<u64> =
-                self.classes.list.iter().flatten().map(|class| class.last_used).collect();
+        if self.classes.by_key.len() >= self.limits.classes {
+            let mut used: Vec<u64> = self.classes.list.values().map(|class| class.last_used).collect();
             used.sort_unstable();
             let oldest_kept = used[used.len() / 2];
-            for place in &mut self.classes.list {
-                if place.as_ref().is_some_and(|class| class.last_used < oldest_kept) {
-                    place.take().expect("it was just there").release(&mut self.counting);
-                }
+            for mut class in self.classes.list.remove_unless(|class| class.last_used >= oldest_kept) {
+                class.release(&mut self.counting);
+                self.statistics.classes_dropped += 1;
             }
             let list = &self.classes.list;
-            self.classes.by_key.retain(|_, number| list[*number].is_some());
-            self.classes.by_address.retain(|_, (number, _)| list[*number].is_some());
+            self.classes.by_key.retain(|_, number| list.get(*number).is_some());
+            self.classes.by_address.retain(|_, (number, _)| list.get(*number).is_some());
         }
     }
 }
@@ -538,11 +566,11 @@ fn plane_of<'a>(number: u16, indexed: &'a Indexed, base: &'a Base) -> &'a Plane 
 }
 
 /// The highest value of a group's rows.
-fn best_value(member: Member, indexed: &Indexed, base: &Base, singles: &[u32]) -> i16 {
+fn best_value(member: Member, start: u32, indexed: &Indexed, base: &Base, singles: &[u32]) -> i16 {
     match member.rows {
         GroupRows::Single(row) => base.values[row as usize],
         GroupRows::Plane(number) if singles.is_empty() => plane_of(number, indexed, base).best(),
-        GroupRows::Plane(number) => plane_of(number, indexed, base).best_without(singles),
+        GroupRows::Plane(number) => plane_of(number, indexed, base).best_without(singles, start),
     }
 }
 

@@ -1,6 +1,9 @@
 //! Rows grouped for one class: by part of its base, and by what is counted in each row. Hot.
 
+use std::hint::black_box;
+
 use rustc_hash::FxHashMap;
+use supercargo_model::Row;
 
 use super::base::Base;
 use super::class::ClassCounter;
@@ -8,8 +11,6 @@ use super::counting::Counting;
 use super::table::Table;
 use super::tree::{ABSENT, Plane};
 
-/// More planes than this are not worth keeping apart.
-const MAX_PLANES: usize = 4096;
 /// When more than one row in so many has changed, all are looked at again.
 const REBUILD_SHARE: usize = 4;
 
@@ -37,6 +38,11 @@ pub(super) struct ClassPlane {
 }
 
 impl Planes {
+    /// Reads what will be needed next of a row that a pod goes to.
+    pub(super) fn warm(&self, Row(row): Row) {
+        black_box((self.values[row as usize], self.of_row[row as usize]));
+    }
+
     /// Brings all rows up to date; false if there are too many planes.
     pub(super) fn catch_up(
         &mut self,
@@ -49,9 +55,10 @@ impl Planes {
         let is_same_base = self.base_generation == base.generation;
         let changed = self.cursor.filter(|_| is_same_base).and_then(|cursor| table.log.since(cursor));
         match changed {
-            Some([]) => return self.planes.len() < MAX_PLANES,
+            Some([]) => return self.planes.len() < table.limits.planes,
             Some(rows)
-                if rows.len() <= table.rows() / REBUILD_SHARE + 1 && self.planes.len() < MAX_PLANES =>
+                if rows.len() <= table.rows() / REBUILD_SHARE + 1
+                    && self.planes.len() < table.limits.planes =>
             {
                 self.of_row.resize(table.rows(), 0);
                 self.values.resize(table.rows(), ABSENT);
@@ -69,7 +76,7 @@ impl Planes {
             }
         }
         (self.cursor, self.base_generation) = (Some(end), base.generation);
-        self.planes.len() < MAX_PLANES
+        self.planes.len() < table.limits.planes
     }
 
     fn refresh(&mut self, row: u32, by_row: &[ClassCounter], base: &Base, counting: &Counting) {

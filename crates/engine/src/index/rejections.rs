@@ -9,16 +9,16 @@ pub(super) struct Rejections {
     statuses: Vec<Status>,
     counts: Vec<usize>,
     of_row: Vec<u16>,
+    /// Where there are more different answers than this, nobody counts them.
+    max: usize,
 }
 
 const NOT_REJECTED: u16 = u16::MAX;
-/// Where a plugin has more different things to say than this, nobody counts them.
-const MAX_STATUSES: usize = 256;
 
 impl Rejections {
     /// No row is rejected yet.
-    pub(super) fn of_rows(rows: usize) -> Self {
-        Rejections { of_row: vec![NOT_REJECTED; rows], ..Rejections::default() }
+    pub(super) fn of_rows(rows: usize, max: usize) -> Self {
+        Rejections { of_row: vec![NOT_REJECTED; rows], max, ..Rejections::default() }
     }
 
     /// Makes room for more rows.
@@ -28,7 +28,7 @@ impl Rejections {
 
     /// Whether there are few enough reasons to have counted them.
     pub(super) fn are_known(&self) -> bool {
-        self.statuses.len() <= MAX_STATUSES
+        self.statuses.len() <= self.max
     }
 
     /// The different answers, and how many rows got each.
@@ -50,7 +50,7 @@ impl Rejections {
         self.of_row[row] = match status {
             None => NOT_REJECTED,
             // There are too many already.
-            Some(_) if self.statuses.len() > MAX_STATUSES => NOT_REJECTED,
+            Some(_) if self.statuses.len() > self.max => NOT_REJECTED,
             Some(status) => {
                 let index = self.statuses.iter().position(|known| *known == status).unwrap_or_else(|| {
                     self.statuses.push(status);

@@ -1,14 +1,16 @@
 //! What the index copies from the cluster's table: numbers in columns, and which rows are alike. Hot.
 
+use std::hint::black_box;
+
 use rustc_hash::FxHashMap;
-use supercargo_framework::Columns;
+use supercargo_framework::{ColumnView, Columns};
 use supercargo_model::taints::Taint;
 use supercargo_model::{NodeRef, Row, Snapshot};
 
+use super::limits::IndexLimits;
+
 /// The log of changed rows is cut when it is this many times as long as the table.
 const MAX_LOG_PER_ROW: usize = 4;
-/// But never below this length.
-const MIN_LOG: usize = 1 << 12;
 
 /// The rows of the table, as the index needs them.
 #[derive(Debug, Default)]
@@ -24,6 +26,11 @@ pub(super) struct Table {
     /// Counts changes in how many nodes there are and which images they have.
     pub(super) census: u64,
     pub(super) log: RowLog,
+    /// The numbers of the rows at the end of the log, as they were after each change. Many look at the same few rows,
+    /// one after the other; whoever looks at several entries of one row takes the last for true.
+    recent: Columns,
+    recent_count: usize,
+    pub(super) limits: IndexLimits,
 }
 
 /// What many plugins read and most nodes have in common.
@@ -42,6 +49,8 @@ pub(super) struct RowLog {
     cut: u64,
     /// How often each row has changed.
     versions: Vec<u32>,
+    /// It is not cut below this length.
+    min_len: usize,
 }
 
 /// A row that changed, and whether anything but its pods did.
@@ -62,6 +71,10 @@ impl ChangedRow {
 }
 
 impl Table {
+    pub(super) fn new(limits: IndexLimits) -> Self {
+        Table { limits, log: RowLog { min_len: limits.log, ..RowLog::default() }, ..Table::default() }
+    }
+
     /// How many different shapes there are, or were.
     pub(super) fn shape_count(&self) -> usize {
         self.known_shapes.len()
@@ -73,12 +86,9 @@ impl Table {
 
     /// Reads all rows again.
     pub(super) fn rebuild(&mut self, cluster: &Snapshot) {
-        let cut = self.log.end();
-        *self = Table {
-            census: self.census + 1,
-            log: RowLog { cut: cut + 1, ..RowLog::default() },
-            ..Table::default()
-        };
+        let (census, end) = (self.census, self.log.end());
+        *self = Table::new(self.limits);
+        (self.census, self.log.cut) = (census + 1, end + 1);
         self.resize(cluster.row_count());
         for node in cluster.nodes() {
             self.put(node);
@@ -124,8 +134,38 @@ impl Table {
     }
 
     /// The numbers of all rows, as of when they were last brought up to date.
-    pub(super) fn columns(&self) -> &Columns {
-        &self.columns
+    pub(super) fn numbers(&self) -> ColumnView<'_> {
+        self.columns.view(0..self.rows())
+    }
+
+    /// Writes down the numbers of the rows that the log has had since it ended there.
+    pub(super) fn note_numbers(&mut self, since: u64, cluster: &Snapshot) {
+        let changed = self.log.since(since).filter(|changed| changed.len() <= self.limits.recent / 2);
+        let Some(changed) = changed else {
+            self.recent_count = 0;
+            return;
+        };
+        self.recent.resize(self.limits.recent);
+        if self.recent_count + changed.len() > self.limits.recent {
+            let kept = self.limits.recent / 2;
+            self.recent.copy_to_front(self.recent_count - kept..self.recent_count);
+            self.recent_count = kept;
+        }
+        for changed in changed {
+            self.recent.set(self.recent_count, cluster.node(Row(changed.row())));
+            self.recent_count += 1;
+        }
+    }
+
+    /// The numbers of the last so many rows of the log; none if that is too many.
+    pub(super) fn recent_numbers(&self, count: usize) -> Option<ColumnView<'_>> {
+        let first = self.recent_count.checked_sub(count)?;
+        Some(self.recent.view(first..self.recent_count))
+    }
+
+    /// Reads what is next needed of a row, all at once.
+    pub(super) fn warm(&self, Row(row): Row) {
+        black_box((self.log.version(row), self.shapes[row as usize], self.occupied[row as usize]));
     }
 
     /// Notes that a row has no node any more.
@@ -158,7 +198,7 @@ impl RowLog {
 
     fn push(&mut self, changed: ChangedRow, rows: usize) {
         let row = changed.row();
-        if self.rows.len() >= (rows * MAX_LOG_PER_ROW).max(MIN_LOG) {
+        if self.rows.len() >= (rows * MAX_LOG_PER_ROW).max(self.min_len) {
             let half = self.rows.len() / 2;
             self.rows.drain(..half);
             self.cut += half as u64;

@@ -8,6 +8,8 @@
 const LINE: usize = 64;
 /// Planes of up to this many rows are lists.
 const MAX_LIST: usize = 64;
+/// So many rows are tried before the excluded ones are left out line by line.
+const MAX_TRIES: usize = 4;
 /// The value of a row that is not in the plane; those that are have values from 0.
 pub(super) const ABSENT: i16 = -1;
 
@@ -29,10 +31,15 @@ enum Rows {
 struct MaxTree {
     /// Where the values of each line are; [`NO_LINE`] if it has no rows.
     lines: Vec<u32>,
-    values: Vec<[i16; LINE]>,
+    values: Vec<Line>,
     /// The maximum of each line, of each 64 of those, and so on; the last level is one number.
     levels: Vec<Vec<i16>>,
 }
+
+/// The values of 64 rows. Aligned, so that they take two lines of the processor's cache and not parts of three.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+struct Line([i16; LINE]);
 
 const NO_LINE: u32 = u32::MAX;
 
@@ -41,16 +48,22 @@ impl Plane {
         Plane { rows: Rows::List(Vec::new()), len: 0 }
     }
 
-    /// The plane of all rows that have a value.
-    pub(super) fn of_values(values: &[i16]) -> Self {
-        let len = values.iter().filter(|value| **value != ABSENT).count();
-        let rows = if len <= MAX_LIST {
+    /// Makes it the plane of all rows that have a value. What room it has is used again.
+    pub(super) fn refill(&mut self, values: &[i16]) {
+        self.len = values.iter().filter(|value| **value != ABSENT).count();
+        if self.len <= MAX_LIST {
             let rows = values.iter().enumerate().filter(|(_, value)| **value != ABSENT);
-            Rows::List(rows.map(|(row, value)| (row as u32, *value)).collect())
-        } else {
-            Rows::Tree(MaxTree::of_values(values))
-        };
-        Plane { rows, len }
+            self.rows = Rows::List(rows.map(|(row, value)| (row as u32, *value)).collect());
+            return;
+        }
+        match &mut self.rows {
+            Rows::Tree(tree) if tree.lines.len() == values.len().div_ceil(LINE) => tree.refill(values),
+            _ => {
+                let mut tree = MaxTree::new(values.len());
+                tree.refill(values);
+                self.rows = Rows::Tree(tree);
+            }
+        }
     }
 
     /// The planes of the rows of each part, where `part_of` says which part a row belongs to.
@@ -92,7 +105,7 @@ impl Plane {
     pub(super) fn bytes(&self) -> usize {
         match &self.rows {
             Rows::List(list) => list.capacity() * size_of::<(u32, i16)>(),
-            Rows::Tree(tree) => tree.lines.len() * 6 + tree.values.len() * size_of::<[i16; LINE]>(),
+            Rows::Tree(tree) => tree.lines.len() * 6 + tree.values.len() * size_of::<Line>(),
         }
     }
 
@@ -136,14 +149,26 @@ impl Plane {
         }
     }
 
-    /// The highest value of the rows that are not in `excluded`, which is sorted.
-    pub(super) fn best_without(&self, excluded: &[u32]) -> i16 {
+    /// The highest value of the rows that are not in `excluded`, which is sorted. Rows from `start` on are tried first.
+    pub(super) fn best_without(&self, excluded: &[u32], start: u32) -> i16 {
         match &self.rows {
             Rows::List(list) => {
                 let kept = list.iter().filter(|(row, _)| excluded.binary_search(row).is_err());
                 kept.map(|(_, value)| *value).max().unwrap_or(ABSENT)
             }
-            Rows::Tree(tree) => tree.best_without(excluded),
+            Rows::Tree(tree) => {
+                // Most often one of the first rows with the highest value of all is not excluded.
+                let best = tree.root();
+                let mut from = start as usize;
+                for _ in 0..MAX_TRIES {
+                    match tree.next(best, from) {
+                        Some(row) if excluded.binary_search(&(row as u32)).is_ok() => from = row + 1,
+                        Some(_) => return best,
+                        None => break,
+                    }
+                }
+                tree.best_without(excluded)
+            }
         }
     }
 
@@ -184,18 +209,21 @@ impl MaxTree {
         MaxTree { lines: vec![NO_LINE; levels[0].len()], values: Vec::new(), levels }
     }
 
-    fn of_values(values: &[i16]) -> Self {
-        let mut tree = MaxTree::new(values.len());
-        for (line, chunk) in values.chunks(LINE).enumerate() {
-            if maximum(chunk) != ABSENT {
-                tree.lines[line] = tree.values.len() as u32;
-                let mut values = [ABSENT; LINE];
-                values[..chunk.len()].copy_from_slice(chunk);
-                tree.values.push(values);
+    /// Takes over the values of all rows.
+    fn refill(&mut self, values: &[i16]) {
+        self.values.clear();
+        let entries = self.lines.iter_mut().zip(&mut self.levels[0]);
+        for ((line, whole), chunk) in entries.zip(values.chunks(LINE)) {
+            *whole = maximum(chunk);
+            *line = NO_LINE;
+            if *whole != ABSENT {
+                *line = self.values.len() as u32;
+                let mut values = Line([ABSENT; LINE]);
+                values.0[..chunk.len()].copy_from_slice(chunk);
+                self.values.push(values);
             }
         }
-        tree.find_maxima();
-        tree
+        self.find_upper_maxima();
     }
 
     /// Writes a value without bringing the maxima up to date.
@@ -203,16 +231,21 @@ impl MaxTree {
         let line = &mut self.lines[row / LINE];
         if *line == NO_LINE {
             *line = self.values.len() as u32;
-            self.values.push([ABSENT; LINE]);
+            self.values.push(Line([ABSENT; LINE]));
         }
-        self.values[*line as usize][row % LINE] = value;
+        self.values[*line as usize].0[row % LINE] = value;
     }
 
     /// Brings all maxima up to date.
     fn find_maxima(&mut self) {
         for (maximum_of_line, line) in self.levels[0].iter_mut().zip(&self.lines) {
-            *maximum_of_line = self.values.get(*line as usize).map_or(ABSENT, |values| maximum(values));
+            *maximum_of_line = self.values.get(*line as usize).map_or(ABSENT, |values| maximum(&values.0));
         }
+        self.find_upper_maxima();
+    }
+
+    /// Brings the maxima above those of the lines up to date.
+    fn find_upper_maxima(&mut self) {
         for level in 1..self.levels.len() {
             let (below, above) = self.levels.split_at_mut(level);
             for (whole, parts) in above[0].iter_mut().zip(below[level - 1].chunks(LINE)) {
@@ -235,9 +268,9 @@ impl MaxTree {
                 return;
             }
             self.lines[line] = u32::try_from(self.values.len()).expect("fewer lines than rows");
-            self.values.push([ABSENT; LINE]);
+            self.values.push(Line([ABSENT; LINE]));
         }
-        let values = &mut self.values[self.lines[line] as usize];
+        let values = &mut self.values[self.lines[line] as usize].0;
         let mut old_part = std::mem::replace(&mut values[slot], value);
         let (mut new_part, mut index) = (value, line);
         for level in 0..self.levels.len() {
@@ -261,7 +294,7 @@ impl MaxTree {
     /// The maximum of what an entry of a level stands for.
     fn maximum_below(&self, level: usize, index: usize) -> i16 {
         match level.checked_sub(1) {
-            None => maximum(&self.values[self.lines[index] as usize]),
+            None => maximum(&self.values[self.lines[index] as usize].0),
             Some(below) => maximum(&self.levels[below][self.children(below, index)]),
         }
     }
@@ -316,7 +349,7 @@ impl MaxTree {
     }
 
     fn find_in_line(&self, line: usize, from: usize, value: i16) -> Option<usize> {
-        let values = self.values.get(self.lines[line] as usize)?;
+        let Line(values) = self.values.get(self.lines[line] as usize)?;
         let slot = values[from..].iter().position(|candidate| *candidate == value)?;
         Some(line * LINE + from + slot)
     }
@@ -361,7 +394,7 @@ impl MaxTree {
     }
 
     fn line_without(&self, line: usize, excluded: &[u32]) -> i16 {
-        let Some(values) = self.values.get(self.lines[line] as usize) else { return ABSENT };
+        let Some(Line(values)) = self.values.get(self.lines[line] as usize) else { return ABSENT };
         let mut values = *values;
         for row in excluded {
             values[*row as usize % LINE] = ABSENT;
@@ -409,6 +442,30 @@ mod tests {
         })
     }
 
+    #[test]
+    fn a_refilled_plane_holds_the_new_values_only() {
+        let mut plane = Plane::new();
+        // A tree, another one in its room, one without a line in the middle, a longer one, and a list.
+        let tables: [Vec<i16>; 5] = [
+            (0..300).map(|row| row % 7).collect(),
+            (0..300).map(|row| row % 5 - 1).collect(),
+            (0..300).map(|row| if (64..128).contains(&row) { ABSENT } else { row % 11 }).collect(),
+            (0..5000).map(|row| row % 13).collect(),
+            vec![ABSENT, 3, ABSENT, 5],
+        ];
+        for values in tables {
+            plane.refill(&values);
+            let present = || values.iter().zip(0..).filter(|(value, _)| **value != ABSENT);
+            assert_eq!(plane.len(), present().count());
+            let best = present().map(|(value, _)| *value).max().expect("there is a row");
+            assert_eq!(plane.best(), best);
+            let rows: Vec<u32> = present().filter(|(value, _)| **value == best).map(|(_, row)| row).collect();
+            assert_eq!(plane.next(best, 0, &[]), rows.first().copied());
+            assert_eq!(plane.next(best, rows[0] + 1, &[]), rows.get(1).copied());
+            assert_eq!(plane.next(best + 1, 0, &[]), None, "nothing is left of earlier values");
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
         #[test]
@@ -432,7 +489,7 @@ mod tests {
                 excluded.dedup();
                 let kept = || model.iter().filter(|(row, _)| excluded.binary_search(row).is_err());
                 prop_assert_eq!(
-                    plane.best_without(&excluded),
+                    plane.best_without(&excluded, start),
                     kept().map(|(_, value)| *value).max().unwrap_or(ABSENT)
                 );
                 let rows = kept().filter(|(_, candidate)| **candidate == value).map(|(row, _)| *row);

@@ -32,9 +32,6 @@ pub(crate) struct Unfit<'a> {
     pub(crate) findings: Findings<'a>,
 }
 
-/// More findings than this are not kept.
-const MAX_FINDINGS: usize = 1 << 17;
-
 /// What PostFilter plugins found out about rows, by class and row, with the version of the row that it holds for.
 pub(super) type FindingTable = FxHashMap<(u64, u32), (u32, Arc<dyn Any + Send + Sync>)>;
 
@@ -42,13 +39,15 @@ pub(super) type FindingTable = FxHashMap<(u64, u32), (u32, Arc<dyn Any + Send + 
 #[derive(Clone, Copy)]
 pub(crate) struct Findings<'a> {
     table: &'a RefCell<FindingTable>,
+    /// More of them are not kept.
+    max: usize,
     class: u64,
     log: &'a RowLog,
 }
 
 impl<'a> Findings<'a> {
-    pub(super) fn new(table: &'a RefCell<FindingTable>, class: u64, log: &'a RowLog) -> Self {
-        Findings { table, class, log }
+    pub(super) fn new(table: &'a RefCell<FindingTable>, max: usize, class: u64, log: &'a RowLog) -> Self {
+        Findings { table, max, class, log }
     }
 
     /// What was found out about a row, if it has not changed since.
@@ -60,7 +59,7 @@ impl<'a> Findings<'a> {
 
     pub(crate) fn remember(&self, row: Row, finding: Arc<dyn Any + Send + Sync>) {
         let mut table = self.table.borrow_mut();
-        if table.len() >= MAX_FINDINGS {
+        if table.len() >= self.max {
             table.clear();
         }
         table.insert((self.class, row.0), (self.log.version(row.0), finding));
