@@ -16,6 +16,9 @@ const PERCENT: f64 = MAX_NODE_SCORE as f64;
 /// A resource that the pod does not ask for is enough everywhere, also where more is taken than there is.
 const NOTHING_ASKED: f64 = f64::NEG_INFINITY;
 
+/// For fewer rows than this the widest registers are not worth it.
+const MIN_WIDE_ROWS: usize = 64;
+
 /// How many resources have columns.
 pub(super) const MAX_COLUMNS: usize = 3;
 
@@ -70,6 +73,15 @@ impl<'a> AskedColumn<'a> {
     }
 }
 
+/// Does the work in the registers that suit the number of rows.
+fn dispatch(rows: usize, work: impl NullaryFnOnce<Output = ()>) {
+    match Arch::new() {
+        #[cfg(target_arch = "x86_64")]
+        Arch::V4(wide) if rows < MIN_WIDE_ROWS => pulp::x86::V3::vectorize(*wide, work),
+        widest => widest.dispatch(work),
+    }
+}
+
 /// Which rows have room for a pod, and enough cpu and memory.
 struct Room<'a> {
     free_pods: &'a [f64],
@@ -104,12 +116,14 @@ pub(super) fn clear_without_room(columns: ColumnView<'_>, request: &Resources, p
         allocated: columns.get(resource, Amount::Requested),
         asked: if amount > 0 { amount as f64 } else { NOTHING_ASKED },
     };
-    Arch::new().dispatch(Room {
+    let rows = passed.len();
+    let room = Room {
         free_pods: columns.free_pods(),
         cpu: asked(ColumnResource::MilliCpu, request.milli_cpu),
         memory: asked(ColumnResource::Memory, request.memory),
-        passed,
-    });
+        passed: &mut *passed,
+    };
+    dispatch(rows, room);
     if request.ephemeral_storage > 0 {
         let (storage, asked) = (ColumnResource::EphemeralStorage, request.ephemeral_storage as f64);
         let amounts =
@@ -153,7 +167,7 @@ pub(super) fn score_by_share(
 ) {
     // What nearly everybody has: cpu and memory, each as important as the other.
     if let [Some((1, one)), Some((1, other)), None] = *columns {
-        Arch::new().dispatch(Shares { one, other, share, scores });
+        dispatch(scores.len(), Shares { one, other, share, scores });
         return;
     }
     scores.fill(0);
@@ -185,7 +199,7 @@ fn percent(allocatable: f64, taken: f64, share: Share) -> (i32, bool) {
 
 /// How even the use of two resources is with the pod, compared with how even it is without.
 pub(super) fn score_by_balance(one: AskedColumn<'_>, other: AskedColumn<'_>, scores: &mut [i32]) {
-    Arch::new().dispatch(Balance { one, other, scores });
+    dispatch(scores.len(), Balance { one, other, scores });
 }
 
 struct Balance<'a> {
