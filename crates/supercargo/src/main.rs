@@ -10,6 +10,7 @@ mod dump;
 mod explain;
 mod input;
 mod live;
+mod memory;
 mod outcome;
 mod rbac;
 mod run;
@@ -101,11 +102,6 @@ enum ConfigCommand {
     Default(DefaultOptions),
 }
 
-/// Objects are read on one thread and dropped on another; with glibc's allocator the threads then wait for each other's
-/// arenas for a third of the time that reading a large dump takes.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     run(parse(std::env::args_os().collect())).report()
 }
@@ -126,6 +122,7 @@ fn command(program: Option<&OsString>) -> clap::Command {
 }
 
 fn run(line: CommandLine) -> Outcome {
+    memory::choose_pages(&line.command);
     let registry = supercargo_plugins::registry();
     let result = match line.command {
         Command::Run(flags) => run::run(&flags, &registry),
