@@ -6,7 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use supercargo_engine::{
-    Decision, Engine, EngineOptions, Evaluation, Indexing, Outcome, Seed, Thoroughness, evaluate,
+    Decision, Engine, EngineOptions, Evaluation, IndexStatistics, Indexing, Outcome, Seed, Thoroughness,
+    evaluate,
 };
 use supercargo_framework::{Context, Cycle, Fixes, Memories, Nomination, Profile};
 use supercargo_model::{Interner, Pod, Row, Snapshot, Timestamp};
@@ -30,6 +31,8 @@ pub(crate) trait Subject {
     fn snapshot(&mut self) -> Snapshot;
     /// Where it keeps what pods share.
     fn interner(&mut self) -> &mut Interner;
+    /// What it decided by what it keeps.
+    fn index_statistics(&self) -> IndexStatistics;
 }
 
 impl Subject for Engine {
@@ -90,6 +93,10 @@ impl Subject for Engine {
     fn interner(&mut self) -> &mut Interner {
         self.cluster.interner()
     }
+
+    fn index_statistics(&self) -> IndexStatistics {
+        Engine::index_statistics(self)
+    }
 }
 
 /// How often what happened.
@@ -138,6 +145,7 @@ pub(crate) fn compare_histories<S: Subject>(
             }
         }
         coverage.count("histories");
+        coverage.add_statistics(&court.subject.index_statistics());
     }
     Ok(coverage)
 }
@@ -427,6 +435,22 @@ impl Coverage {
         let seldom: Vec<(&str, u64)> =
             expected.map(|what| (what, self.get(what))).filter(|(_, count)| *count < least).collect();
         assert!(seldom.is_empty(), "happened less than {least} times: {seldom:?}\nof\n{self}");
+    }
+
+    fn add_statistics(&mut self, statistics: &IndexStatistics) {
+        let counts = [
+            ("index: decided", statistics.answered),
+            ("index: left to the plain way", statistics.left),
+            ("index: everything forgotten", statistics.restarts),
+            ("index: class worked out", statistics.classes_made),
+            ("index: class dropped", statistics.classes_dropped),
+            ("index: base dropped", statistics.bases_dropped),
+            ("index: decided with planes of a class's own", statistics.with_own_planes),
+            ("index: decided in the base that is nobody's own", statistics.as_guest),
+        ];
+        for (what, count) in counts {
+            *self.0.entry(what.to_owned()).or_default() += count;
+        }
     }
 
     fn count(&mut self, what: &str) {

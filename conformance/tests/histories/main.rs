@@ -19,8 +19,10 @@ mod world;
 
 use std::ops::Range;
 
-use supercargo_engine::{Engine, Indexing};
+use supercargo_engine::{Engine, EngineOptions, IndexLimits, Indexing, Seed};
+use supercargo_framework::Profile;
 
+use chance::Chance;
 use court::{Budget, Coverage, compare_histories};
 
 /// How many histories a test runs, unless somebody asks for more.
@@ -111,26 +113,85 @@ const EXPECTED: &[&str] = &[
     "scored differently by NodeResourcesFit",
     "scored differently by PodTopologySpread",
     "scored differently by TaintToleration",
+    "index: decided",
+    "index: left to the plain way",
+    "index: class worked out",
+];
+
+/// What happens to what an engine keeps where it may keep little.
+const EXPECTED_IN_LITTLE_ROOM: &[&str] = &[
+    "index: decided",
+    "index: everything forgotten",
+    "index: class dropped",
+    "index: base dropped",
+    "index: decided with planes of a class's own",
+    "index: decided in the base that is nobody's own",
 ];
 
 #[test]
 fn what_the_engine_remembers_changes_no_decision() {
-    let coverage = compare(Indexing::On, seeds());
+    let coverage = compare(Indexing::On, seeds(), Engine::new);
     if coverage.get("histories") >= HISTORIES {
         coverage.check(EXPECTED, LEAST);
     }
     report(&coverage);
 }
 
+/// What is kept is dropped all the time here, one thing in one history and another in the next.
 #[test]
-fn a_cluster_that_has_changed_is_like_a_fresh_one() {
-    compare(Indexing::Off, 1_000_000..1_000_000 + HISTORIES / 8);
+fn how_little_the_engine_remembers_changes_no_decision() {
+    let coverage = compare(Indexing::On, seeds(), |profiles, options| {
+        Engine::new(profiles, options).with_index_limits(tight(options.seed))
+    });
+    if coverage.get("histories") >= HISTORIES {
+        coverage.check(EXPECTED_IN_LITTLE_ROOM, LEAST);
+    }
+    report(&coverage);
 }
 
-fn compare(indexing: Indexing, seeds: Range<u64>) -> Coverage {
-    let coverage =
-        compare_histories(Engine::new, &Budget { seeds: seeds.collect(), indexing, shrinking: SHRINKING });
-    coverage.unwrap_or_else(|counterexample| panic!("{counterexample}"))
+#[test]
+fn a_cluster_that_has_changed_is_like_a_fresh_one() {
+    compare(Indexing::Off, 1_000_000..1_000_000 + HISTORIES / 8, Engine::new);
+}
+
+fn compare(
+    indexing: Indexing,
+    seeds: Range<u64>,
+    make_engine: impl FnMut(Vec<Profile>, EngineOptions) -> Engine,
+) -> Coverage {
+    let budget = Budget { seeds: seeds.collect(), indexing, shrinking: SHRINKING };
+    compare_histories(make_engine, &budget).unwrap_or_else(|counterexample| panic!("{counterexample}"))
+}
+
+/// Limits of which about every third is so low that it is reached.
+fn tight(Seed(seed): Seed) -> IndexLimits {
+    let chance = &mut Chance::new(seed ^ 0x7161);
+    let mut limits = IndexLimits::default();
+    let lowered = [
+        (&mut limits.classes, 3),
+        (&mut limits.addresses, 4),
+        (&mut limits.idle_shapes, 0),
+        (&mut limits.keys, 2),
+        (&mut limits.singles, 1),
+        (&mut limits.parts, 8),
+        (&mut limits.planes, 8),
+        (&mut limits.eager_bases, 1),
+        (&mut limits.seen_bases, 2),
+        (&mut limits.base_bytes, 200),
+        (&mut limits.specs, 2),
+        (&mut limits.new_terms, 2),
+        (&mut limits.kinds, 2),
+        (&mut limits.log, 3),
+        (&mut limits.recent, 4),
+        (&mut limits.reasons, 1),
+        (&mut limits.findings, 4),
+    ];
+    for (limit, low) in lowered {
+        if chance.percent(35) {
+            *limit = low;
+        }
+    }
+    limits
 }
 
 fn seeds() -> Range<u64> {

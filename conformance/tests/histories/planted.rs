@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use supercargo_engine::{Decision, Engine, EngineOptions, Indexing, Outcome, Rules, Seed, Ties};
+use supercargo_engine::{
+    Decision, Engine, EngineOptions, IndexStatistics, Indexing, Outcome, Rules, Seed, Ties,
+};
 use supercargo_framework::{Nomination, Profile};
 use supercargo_model::{Interner, Pod, Row, Snapshot, Timestamp};
 
@@ -68,6 +70,10 @@ impl Subject for Forgetful {
     fn interner(&mut self) -> &mut Interner {
         self.engine.interner()
     }
+
+    fn index_statistics(&self) -> IndexStatistics {
+        self.engine.index_statistics()
+    }
 }
 
 impl Subject for Liar {
@@ -91,6 +97,10 @@ impl Subject for Liar {
 
     fn interner(&mut self) -> &mut Interner {
         self.engine.interner()
+    }
+
+    fn index_statistics(&self) -> IndexStatistics {
+        self.engine.index_statistics()
     }
 }
 
