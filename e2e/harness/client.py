@@ -27,6 +27,7 @@ PATHS = {
     "priorityclasses": "/apis/scheduling.k8s.io/v1/priorityclasses",
     "poddisruptionbudgets": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
     "replicasets": "/apis/apps/v1/namespaces/{}/replicasets",
+    "daemonsets": "/apis/apps/v1/namespaces/{}/daemonsets",
     "leases": "/apis/coordination.k8s.io/v1/namespaces/{}/leases",
     "roles": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
     "rolebindings": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
@@ -142,11 +143,14 @@ class Client:
 
 class Watch:
     """The objects of a kind as the server tells of them, followed by a thread that survives a restart of the server. `seen`
-    has every version, with the time it came."""
+    has every version, with the time it came, and `tell` is called with each. `objects` has the present ones by name; those of all namespaces
+    (None) by namespace and name."""
 
-    def __init__(self, client, kind, namespace="default"):
+    def __init__(self, client, kind, namespace="default", tell=None):
         self.client = client
         self.path = path(kind, namespace)
+        self.everywhere = namespace is None
+        self.tell = tell
         self.objects = {}
         self.seen = []
         self.condition = threading.Condition()
@@ -188,9 +192,9 @@ class Watch:
             return
         version = content["metadata"]["resourceVersion"]
         with self.condition:
-            present = {item["metadata"]["name"]: item for item in content["items"]}
+            present = {self.key(item): item for item in content["items"]}
             for name in set(self.objects) - set(present):
-                del self.objects[name]
+                self.note("DELETED", self.objects[name])
             for item in present.values():
                 self.note("LISTED", item)
             self.synced = True
@@ -207,13 +211,18 @@ class Watch:
                 self.note(event["type"], event["object"])
                 self.condition.notify_all()
 
+    def key(self, item):
+        metadata = item["metadata"]
+        return (metadata.get("namespace"), metadata["name"]) if self.everywhere else metadata["name"]
+
     def note(self, kind, item):
-        name = item["metadata"]["name"]
         if kind == "DELETED":
-            self.objects.pop(name, None)
+            self.objects.pop(self.key(item), None)
         else:
-            self.objects[name] = item
+            self.objects[self.key(item)] = item
         self.seen.append((time.monotonic(), kind, item))
+        if self.tell:
+            self.tell(kind, item)
 
     def wait(self, what, condition, seconds=10, say=None):
         """What the condition gives for the objects as soon as that is true; it is asked at every change."""
@@ -234,4 +243,6 @@ class Watch:
 
 
 def path(kind, namespace):
-    return PATHS[kind].format(namespace)
+    """Where the objects of a kind are, in one namespace or, for None, in all."""
+    everywhere = PATHS[kind].replace("/namespaces/{}", "")
+    return everywhere if namespace is None else PATHS[kind].format(namespace)

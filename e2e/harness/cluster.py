@@ -42,8 +42,10 @@ def stop_all():
 
 
 class Cluster:
-    def __init__(self, audit=False, controllers=(), watch_cache=True):
+    def __init__(self, audit=False, controllers=(), watch_cache=True, whole=False):
+        """`whole`: with all that a cluster has by default, and that takes its time: every controller, and what waits for it."""
         RUNNING.append(self)
+        self.whole = whole
         self.folder = Path(tempfile.mkdtemp(prefix="supercargo-e2e-"))
         self.audit = audit
         self.watch_cache = watch_cache
@@ -56,8 +58,8 @@ class Cluster:
             self.write_files()
             self.start_etcd()
             self.start_apiserver()
-            if controllers:
-                self.start_controllers(controllers)
+            if controllers or whole:
+                self.start_controllers(controllers or ("*",))
         except BaseException:
             print(self.logs())
             self.stop()
@@ -91,10 +93,11 @@ class Cluster:
             "--service-cluster-ip-range", "10.0.0.0/24", "--endpoint-reconciler-type", "none",
             "--service-account-issuer", "https://kubernetes.default.svc",
             "--service-account-key-file", self.file("sa.key"), "--service-account-signing-key-file", self.file("sa.key"),
-            # No controllers make accounts, take taints away or give up protection, so nothing may wait for them.
-            "--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition,StorageObjectInUseProtection",
             f"--watch-cache={str(self.watch_cache).lower()}",
         ]
+        if not self.whole:
+            # No controllers make accounts, take taints away or give up protection, so nothing may wait for them.
+            command += ["--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition,StorageObjectInUseProtection"]
         if self.audit:
             command += ["--audit-policy-file", self.file("audit-policy.json"), "--audit-log-path", self.file("audit.log")]
         self.starts += 1
@@ -118,6 +121,7 @@ class Cluster:
             settings.binary("kube-controller-manager"), "--kubeconfig", self.kubeconfig("admin"), "--leader-elect=false",
             "--bind-address", "127.0.0.1", "--secure-port", port, "--controllers", ",".join(controllers),
             "--kube-api-qps", "200", "--kube-api-burst", "400", "--pvclaimbinder-sync-period", "1s",
+            "--root-ca-file", self.authority, "--service-account-private-key-file", self.file("sa.key"),
         ])
 
     def start(self, name, command):

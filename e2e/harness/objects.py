@@ -1,6 +1,12 @@
 """Builders of Kubernetes objects. They give plain dictionaries: what they do not know of is put in by the caller."""
 
+from fractions import Fraction
+
 IMAGE = "pause"
+FACTORS = {
+    "": 1, "m": Fraction(1, 1000), "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
+    "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40,
+}
 
 
 def node(name, cpu="4", memory="16Gi", pods="110", labels=None, taints=None, resources=None):
@@ -101,6 +107,13 @@ def replica_set(name, replicas, template):
     }
 
 
+def daemon_set(name, template):
+    daemons = replica_set(name, 0, template)
+    daemons["kind"] = "DaemonSet"
+    del daemons["spec"]["replicas"]
+    return daemons
+
+
 def taint(key, effect="NoSchedule", value=""):
     return {"key": key, "value": value, "effect": effect}
 
@@ -121,3 +134,8 @@ def milli(quantity):
     """CPU in thousandths."""
     return int(quantity[:-1]) if quantity.endswith("m") else int(quantity) * 1000
 
+
+def amount(quantity):
+    """A quantity as an exact number."""
+    suffix = quantity.lstrip("0123456789.")
+    return Fraction(quantity.removesuffix(suffix)) * FACTORS[suffix]
