@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use supercargo_framework::{
-    Cell, ColumnView, Columns, Context, Cycle, CycleState, Filter, MAX_NODE_SCORE, Score, Status,
+    Cell, ColumnView, Columns, Context, Cycle, CycleState, MAX_NODE_SCORE, Score, Status,
 };
 use supercargo_model::{KindId, NodeRef, Pod, Row};
 
 use super::class::Indexed;
 use super::counting::Counting;
 use super::kernels::{self, Others, RowBuffers};
+use super::local::{LocalPlugins, LocalScore};
 use super::rejections::Rejections;
 use super::table::{ChangedRow, Table};
 use super::tree::{ABSENT, Plane};
@@ -26,35 +27,6 @@ const MAX_CACHED_KEYS: usize = 3;
 const PART_CACHE_BITS: u32 = 8;
 /// When more than one row in so many has changed, all are looked at again.
 const REBUILD_SHARE: usize = 8;
-
-/// The plugins whose answers are kept a row.
-#[derive(Clone, Default)]
-pub(super) struct LocalPlugins {
-    pub(super) filters: Vec<LocalFilter>,
-    /// Scores that are final as they are.
-    pub(super) scores: Vec<LocalScore>,
-    /// Scores that are normalised when it is known which of them occur.
-    pub(super) relative: Vec<LocalScore>,
-    /// Whether one of them reads how many nodes there are.
-    pub(super) reads_census: bool,
-    /// Whether a relative score depends on the pods of the row.
-    pub(super) relative_reads_pods: bool,
-}
-
-#[derive(Clone)]
-pub(super) struct LocalFilter {
-    pub(super) name: &'static str,
-    pub(super) plugin: Arc<dyn Filter>,
-    /// Whether rows of one shape get one answer.
-    pub(super) by_shape: bool,
-}
-
-#[derive(Clone)]
-pub(super) struct LocalScore {
-    pub(super) plugin: Arc<dyn Score>,
-    pub(super) weight: i64,
-    pub(super) by_shape: bool,
-}
 
 /// A topology key that tells the rows of a base apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

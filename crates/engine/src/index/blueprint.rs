@@ -10,9 +10,10 @@ use supercargo_framework::{
 use supercargo_model::pod::VolumeSource;
 use supercargo_model::{KindId, Pod, Snapshot};
 
-use super::base::{LocalFilter, LocalPlugins, LocalScore, MAX_RELATIVE, PartKey};
+use super::base::{MAX_RELATIVE, PartKey};
 use super::class::{BaseKey, ClassCounter, ClassFilter, ClassScore, ClassTerm, Indexed, namespace_labels};
 use super::counting::{Counting, SourceId, TallyId};
+use super::local::{LocalFilter, LocalPlugins, LocalScore};
 use super::recipe::{PluginSet, Recipe, RecipePlugin};
 
 /// Scores above this do not fit beside each other into the values of rows.

@@ -9,9 +9,10 @@ use supercargo_model::kinds::Namespace;
 use supercargo_model::pod::ControllerReference;
 use supercargo_model::{Interned, KindId, Labels, Pod, PodSpec, Snapshot};
 
-use super::base::{LocalPlugins, PartKey};
+use super::base::PartKey;
 use super::blueprint::Blueprint;
 use super::counting::{Counting, SourceId, TallyId};
+use super::local::LocalPlugins;
 use super::planes::Planes;
 use super::project::project;
 use super::recipe::{PluginSet, Recipe};

@@ -3,9 +3,10 @@
 use supercargo_framework::{Cell, Cycle, Groups, MAX_NODE_SCORE, NodeScore, Status, Tally, TermRole};
 use supercargo_model::Row;
 
-use super::base::{Base, LocalScore};
+use super::base::Base;
 use super::class::{ClassCounter, Indexed};
 use super::counting::Counting;
+use super::local::LocalScore;
 use super::tree::{ABSENT, Plane};
 
 /// What a decision works with; kept from one to the next so that nothing is allocated.

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use supercargo_framework::{ColumnView, Cycle, MAX_NODE_SCORE};
 
-use super::base::{LocalPlugins, LocalScore};
+use super::local::{LocalPlugins, LocalScore};
 
 /// For fewer rows than this, another core is not worth waking up.
 const MIN_ROWS_PER_CORE: usize = 1 << 14;

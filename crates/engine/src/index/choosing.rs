@@ -1,0 +1,151 @@
+//! Choosing among the rows that a pod fits on. Hot.
+
+use supercargo_framework::Cycle;
+use supercargo_model::Row;
+
+use super::base::Base;
+use super::class::Indexed;
+use super::groups::{GroupRows, Member, normalize};
+use super::tree::Plane;
+use super::{Found, Index, Question};
+use crate::chance::{Ties, drawn_row};
+
+impl Index {
+    /// Picks the best of the feasible groups, and a row of it.
+    pub(super) fn choose(
+        &mut self,
+        question: &Question<'_>,
+        indexed: &mut Indexed,
+        base: &Base,
+        feasible: usize,
+    ) -> Found {
+        let Question { context, pod, rules, .. } = question;
+        self.scratch.keep_feasible();
+        let scratch = &mut self.scratch;
+        if feasible == 1 && !rules.score_single_node {
+            let member = scratch.members[0];
+            let best = best_value(member, 0, indexed, base, &scratch.singles);
+            let row = first_row(member, best, 0, indexed, base, &scratch.singles);
+            return row.map_or(Found::Unknown, |row| Found::Place { row: Row(row), score: 0, feasible });
+        }
+        let Row(start) = drawn_row(context.cluster, context.seed);
+        scratch.totals.clear();
+        scratch.bests.clear();
+        for member in &scratch.members {
+            let best = best_value(*member, start, indexed, base, &scratch.singles);
+            scratch.bests.push(best);
+            scratch.totals.push(i64::from(best));
+        }
+        if !base.relative().is_empty() {
+            let state = std::mem::take(&mut indexed.state);
+            let cycle = Cycle::resume(pod, context.clone(), state);
+            let mut normalized = true;
+            for (number, relative) in base.relative().iter().enumerate() {
+                let raw =
+                    scratch.members.iter().map(|member| base.parts[usize::from(member.part)].raw[number]);
+                normalized &= normalize(relative, &cycle, raw, &mut self.node_scores);
+                for (total, score) in scratch.totals.iter_mut().zip(&self.node_scores) {
+                    *total += score.score * relative.weight;
+                }
+            }
+            indexed.state = cycle.into_state();
+            if !normalized {
+                return Found::Unknown;
+            }
+        }
+        let mut scores = std::mem::take(&mut scratch.scores);
+        let mut numbers = std::mem::take(&mut scratch.numbers);
+        for class_score in &indexed.scores {
+            scores.clear();
+            scores.resize(scratch.members.len(), 0);
+            class_score.score.score(&scratch.view(class_score.first_cell), &mut numbers, &mut scores);
+            for (total, score) in scratch.totals.iter_mut().zip(&scores) {
+                *total += *score * class_score.weight;
+            }
+        }
+        (scratch.scores, scratch.numbers) = (scores, numbers);
+        let best = scratch.totals.iter().copied().max().unwrap_or(0);
+        match self.pick(question, indexed, base, best) {
+            Some(row) => Found::Place { row, score: best, feasible },
+            None => Found::Unknown,
+        }
+    }
+
+    /// The row that is taken among those with the best total.
+    fn pick(&self, question: &Question<'_>, indexed: &Indexed, base: &Base, best: i64) -> Option<Row> {
+        let (cluster, scratch) = (question.context.cluster, &self.scratch);
+        let tied = || {
+            let groups = scratch.members.iter().zip(&scratch.bests).zip(&scratch.totals);
+            groups.filter(|(_, total)| **total == best).map(|((member, value), _)| (*member, *value))
+        };
+        match question.rules.ties {
+            Ties::Seeded => {
+                let Row(start) = drawn_row(cluster, question.context.seed);
+                let rows = tied().filter_map(|(member, value)| {
+                    first_row(member, value, start, indexed, base, &scratch.singles)
+                });
+                rows.min_by_key(|row| (*row < start, *row)).map(Row)
+            }
+            Ties::SmallestName => {
+                let mut smallest: Option<Row> = None;
+                for (member, value) in tied() {
+                    let mut from = 0;
+                    while let Some(row) = next_row(member, value, from, indexed, base, &scratch.singles) {
+                        let name = cluster.node(Row(row)).name();
+                        if smallest.is_none_or(|smallest| name < cluster.node(smallest).name()) {
+                            smallest = Some(Row(row));
+                        }
+                        from = row + 1;
+                    }
+                }
+                smallest
+            }
+        }
+    }
+}
+
+fn plane_of<'a>(number: u16, indexed: &'a Indexed, base: &'a Base) -> &'a Plane {
+    match &indexed.planes {
+        None => &base.planes[usize::from(number)],
+        Some(planes) => &planes.planes[usize::from(number)].plane,
+    }
+}
+
+/// The highest value of a group's rows.
+fn best_value(member: Member, start: u32, indexed: &Indexed, base: &Base, singles: &[u32]) -> i16 {
+    match member.rows {
+        GroupRows::Single(row) => base.values[row as usize],
+        GroupRows::Plane(number) if singles.is_empty() => plane_of(number, indexed, base).best(),
+        GroupRows::Plane(number) => plane_of(number, indexed, base).best_without(singles, start),
+    }
+}
+
+/// The first row of a group with that value, from `start` on and then from the beginning on.
+fn first_row(
+    member: Member,
+    value: i16,
+    start: u32,
+    indexed: &Indexed,
+    base: &Base,
+    singles: &[u32],
+) -> Option<u32> {
+    match member.rows {
+        GroupRows::Single(row) => Some(row),
+        GroupRows::Plane(number) => plane_of(number, indexed, base).first(value, start, singles),
+    }
+}
+
+/// The first row of a group with that value, from `from` on.
+fn next_row(
+    member: Member,
+    value: i16,
+    from: u32,
+    indexed: &Indexed,
+    base: &Base,
+    singles: &[u32],
+) -> Option<u32> {
+    match member.rows {
+        GroupRows::Single(row) => (row >= from).then_some(row),
+        GroupRows::Plane(number) => plane_of(number, indexed, base).next(value, from, singles),
+    }
+}
