@@ -5,6 +5,7 @@ mod observing;
 mod permits;
 mod random;
 mod replacing;
+mod whereabouts;
 mod world;
 
 use serde_json::json;

@@ -82,15 +82,13 @@ fn a_binding_takes_from_its_order_to_its_conclusion() {
     let profile = "default-scheduler".into();
     let bound = Observation::PointRan { point: Point::Bind, profile, status: "Success", took };
     assert!(seen.contains(&bound), "{seen:?}");
-    let profile = "default-scheduler".into();
-    let bound = Observation::Bound {
-        profile,
-        attempts: 1,
-        since_queued: took,
-        since_attempt: took,
-        was_flushed: false,
+    let bound = seen.iter().find(|seen| matches!(seen, Observation::Bound { .. }));
+    let Some(Observation::Bound { pod, attempts: 1, since_queued, since_attempt, was_flushed: false }) =
+        bound
+    else {
+        panic!("{seen:?}")
     };
-    assert!(seen.contains(&bound), "{seen:?}");
+    assert_eq!((&*pod.key(), *since_queued, *since_attempt), ("default/a", took, took));
 }
 
 #[test]
@@ -101,8 +99,12 @@ fn a_binding_that_fails_is_an_attempt_that_failed() {
     world.put(pod("a"));
     world.run();
     let seen = world.scheduler.take_observations();
-    let is_failure = |seen: &&Observation| matches!(seen, Observation::NotBound { is_rejected: false, .. });
-    assert!(seen.iter().any(|seen| is_failure(&seen)), "{seen:?}");
+    let failure = seen.iter().find(|seen| matches!(seen, Observation::NotBound { .. }));
+    let Some(Observation::NotBound { pod, is_rejected: false, message, .. }) = failure else {
+        panic!("{seen:?}")
+    };
+    assert_eq!(&*pod.name, "a");
+    assert!(message.contains("no"), "{message}");
     assert!(!seen.iter().any(|seen| matches!(seen, Observation::Bound { .. })), "{seen:?}");
 }
 

@@ -74,7 +74,7 @@ impl Permit for Pairs {
     }
 }
 
-fn world() -> World {
+pub(crate) fn world() -> World {
     let mut registry = supercargo_plugins::registry();
     registry.register::<Pairs>().expect("nobody else has the name");
     let mut world = World::with_plugins(

@@ -190,6 +190,10 @@ impl World {
         done
     }
 
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now
+    }
+
     pub(crate) fn object(&self, key: &str) -> &Value {
         &self.objects[key]
     }

@@ -1,5 +1,6 @@
 //! Finds the API server and talks to it.
 
+mod component;
 mod limiter;
 mod request;
 
@@ -17,6 +18,7 @@ use supercargo_config::ClientConnection;
 use tower::{BoxError, ServiceBuilder};
 use tracing::warn;
 
+pub use component::ComponentOptions;
 pub use limiter::RateLimit;
 pub use request::{ApiServer, RequestError};
 pub(crate) use request::{Call, MERGE_PATCH, STRATEGIC_MERGE_PATCH};
@@ -86,6 +88,22 @@ pub enum ConnectError {
         in_cluster: String,
         /// Why there is none.
         kubeconfig: String,
+    },
+    /// The address of another server is none.
+    #[error("{url:?} is not the address of a scheduler such as https://10.0.0.1:10259: {reason}")]
+    Component {
+        /// The address.
+        url: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A file with the certificates of an authority is not there, or is none.
+    #[error("cannot use the certificate authority {path}: {reason}", path = path.display())]
+    Authority {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
     },
     /// The credentials or certificates that belong to the server cannot be used.
     #[error(

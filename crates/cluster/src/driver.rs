@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use supercargo_engine::{
     Decision, ExtenderSettings, Observation, Order, Outcome, QueueEvent, Scheduler, SchedulerOptions,
-    Standing, Ticket,
+    Standing, Ticket, Whereabouts,
 };
 use supercargo_extender::ExtenderClient;
 use supercargo_framework::{Effect, ExtenderAnswer, ExtenderQuestion, Profile};
@@ -53,12 +53,25 @@ pub struct DriverOptions {
     pub leads: watch::Receiver<bool>,
 }
 
+/// A pod was tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Attempt<'a> {
+    /// What was decided.
+    pub decision: &'a Decision,
+    /// How often the pod was tried, this time included; 0 if that is told when it is bound.
+    pub number: u32,
+    /// By whose plugins.
+    pub profile: &'a Profile,
+    /// How long it took.
+    pub took: Duration,
+}
+
 /// Hears what a driver does. All methods are called from the loop and must not take long.
 pub trait Observer: Send {
-    /// A pod was tried, by the plugins of this profile.
-    fn decided(&mut self, decision: &Decision, profile: &Profile, took: Duration);
+    /// A pod was tried.
+    fn decided(&mut self, attempt: Attempt<'_>);
 
-    /// The scheduler did something else.
+    /// The scheduler did something else. What concerns an attempt comes after it.
     fn observed(&mut self, observation: Observation);
 
     /// The scheduler was told of something.
@@ -79,8 +92,28 @@ pub trait Observer: Send {
 pub enum Command {
     /// Write what the queue and the cache hold to the log.
     Dump,
+    /// Say where the pod of this namespace and name is.
+    Locate {
+        /// `metadata.namespace`
+        namespace: String,
+        /// `metadata.name`
+        name: String,
+        /// Who wants to know.
+        answer: oneshot::Sender<Located>,
+    },
     /// Go on with another configuration, and say when that is done.
     Reload(Box<Replacement>, oneshot::Sender<()>),
+}
+
+/// Where a pod is.
+#[derive(Clone, Debug)]
+pub struct Located {
+    /// When that was looked up.
+    pub now: Timestamp,
+    /// Whether pods are tried here.
+    pub leads: bool,
+    /// Where it is, if it has not arrived on a node yet.
+    pub whereabouts: Option<Whereabouts>,
 }
 
 /// Another configuration. See [`Scheduler::replace_profiles`].
@@ -295,7 +328,8 @@ impl<O: Observer> Driver<O> {
         let mut profiles = self.scheduler.profiles().iter();
         let name = &*decision.pod.spec.scheduler_name;
         if let Some(profile) = profiles.find(|profile| profile.scheduler_name == name) {
-            self.observer.decided(decision, profile, took);
+            let number = self.scheduler.attempts_of(&decision.pod.uid).unwrap_or_default();
+            self.observer.decided(Attempt { decision, number, profile, took });
         }
         self.has_news = true;
         log_decision(decision);
@@ -333,6 +367,13 @@ impl<O: Observer> Driver<O> {
     async fn obey(&mut self, command: Command) {
         match command {
             Command::Dump => self.dump(),
+            Command::Locate { namespace, name, answer } => {
+                let now = self.clock.now();
+                let whereabouts = self.scheduler.whereabouts(&namespace, &name, now);
+                let leads = *self.leads.borrow();
+                // Whoever asked may have gone.
+                let _ = answer.send(Located { now, leads, whereabouts });
+            }
             Command::Reload(replacement, done) => {
                 self.reload(*replacement).await;
                 // If nobody waits for it, it is done all the same.

@@ -21,9 +21,11 @@ mod watches;
 #[cfg(test)]
 mod fake;
 
-pub use client::{ApiServer, ConnectError, ConnectOptions, RateLimit, RequestError, hostname};
+pub use client::{
+    ApiServer, ComponentOptions, ConnectError, ConnectOptions, RateLimit, RequestError, hostname,
+};
 pub use clock::Clock;
-pub use driver::{Command, Driver, DriverOptions, Observer, Replacement};
+pub use driver::{Attempt, Command, Driver, DriverOptions, Located, Observer, Replacement};
 pub use perform::{Conclusion, PerformCounts, Performer, PerformerOptions};
 pub use watch::{
     ListError, ListRequest, NODES, PODS, PODS_NOT_FINISHED, WatchEvent, WatchRequest, Watched, WholeList,

@@ -22,8 +22,8 @@ pub use engine::{Engine, EngineOptions, Indexing, StaleDecision, UnknownProfile}
 pub use evaluate::{Evaluation, FilterWord, PluginScores, Rules, Thoroughness, evaluate, feasible_among};
 pub use index::{IndexLimits, IndexStatistics};
 pub use scheduler::{
-    Everything, ExtenderSettings, Observation, Order, QueueEvent, QueueLengths, QueuePart, Scheduler,
-    SchedulerOptions, Standing, Ticket,
+    Everything, ExtenderSettings, Observation, Order, PodPlace, QueueEvent, QueueLengths, QueuePart,
+    Scheduler, SchedulerOptions, Standing, Ticket, Whereabouts,
 };
 
 #[cfg(test)]

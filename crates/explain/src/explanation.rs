@@ -8,6 +8,7 @@ use supercargo_framework::{Context, Profile};
 use supercargo_model::Pod;
 
 use crate::hints::find_hints;
+use crate::journal::Asked;
 use crate::obstacles::Obstacles;
 use crate::placement::Placement;
 
@@ -42,6 +43,9 @@ pub struct Explanation {
     /// Other pods for which the same holds: those that differ in nothing the plugins read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alike: Vec<String>,
+    /// What the scheduler says that runs, if it was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<Asked>,
     /// What would become of it.
     #[serde(flatten)]
     pub verdict: Verdict,
@@ -77,7 +81,7 @@ impl<'a> Explainer<'a> {
 
     /// Explains one pod.
     pub fn explain(&self, pod: &Arc<Pod>) -> Explanation {
-        Explanation { pod: pod.key(), alike: Vec::new(), verdict: self.verdict(pod) }
+        Explanation { pod: pod.key(), alike: Vec::new(), scheduler: None, verdict: self.verdict(pod) }
     }
 
     fn verdict(&self, pod: &Arc<Pod>) -> Verdict {

@@ -6,6 +6,7 @@
 mod capacity;
 mod explanation;
 mod hints;
+mod journal;
 mod obstacles;
 mod placement;
 mod remedy;
@@ -16,6 +17,9 @@ mod what_if;
 
 pub use capacity::{Capacity, CapacityLimit, CapacityOptions, NodeCapacity, capacity, template};
 pub use explanation::{Explainer, Explanation, Verdict};
+pub use journal::{
+    Asked, Journal, JournalLimits, PastDecision, PastOutcome, PlaceReport, PodReport, QueueName, render_asked,
+};
 pub use obstacles::{Obstacle, Obstacles, Preemption};
 pub use placement::{Candidate, Placement, RunnerUp};
 pub use remedy::{Hint, Remedy};

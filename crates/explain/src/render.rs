@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::capacity::{Capacity, CapacityLimit};
 use crate::explanation::{Explanation, Verdict};
+use crate::journal::push_report;
 use crate::obstacles::{Obstacle, Obstacles, Preemption};
 use crate::placement::Placement;
 use crate::text::nodes;
@@ -30,6 +31,9 @@ impl Detail {
 /// An explanation as text.
 pub fn render(explanation: &Explanation, detail: Detail) -> String {
     let mut text = String::new();
+    if let Some(asked) = &explanation.scheduler {
+        push_report(&mut text, asked);
+    }
     let alike = match explanation.alike.len() {
         0 => String::new(),
         1 => format!(", as {} would", explanation.alike[0]),
@@ -187,13 +191,13 @@ pub fn render_capacity(capacity: &Capacity, detail: Detail) -> String {
 }
 
 #[derive(Clone, Copy)]
-enum Align {
+pub(crate) enum Align {
     Left,
     Right,
 }
 
 /// Columns as wide as their widest entry; the last alignment holds for all further columns.
-fn push_table(text: &mut String, rows: &[Vec<String>], align: &[Align]) {
+pub(crate) fn push_table(text: &mut String, rows: &[Vec<String>], align: &[Align]) {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width =
         |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();

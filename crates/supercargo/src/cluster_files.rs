@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, anyhow, bail};
 use supercargo_cluster::{NODES, PODS};
-use supercargo_config::{Loaded, build_profiles, load};
+use supercargo_config::{LeaderElection, Loaded, build_profiles, load};
 use supercargo_dump::{Location, read_dumps};
 use supercargo_framework::{Fixes, Profile, Registry};
 use supercargo_model::{Cluster, Decoded, Decoder, KindId, Pod, Timestamp};
@@ -20,6 +20,8 @@ pub(crate) struct Scheduler {
     pub(crate) fixes: Fixes,
     /// How many extenders the configuration has. Only `run` asks them.
     pub(crate) extenders: usize,
+    /// How replicas of it agree.
+    pub(crate) election: LeaderElection,
     /// What was changed in an old configuration to read it.
     pub(crate) notes: String,
 }
@@ -52,7 +54,13 @@ impl Scheduler {
         let profiles = build_profiles(&kube, registry)
             .map_err(|problems| anyhow!("the configuration is not usable:\n{problems}"))?;
         let notes = conversion.iter().map(|problem| format!("{problem}\n")).collect();
-        Ok(Scheduler { profiles, fixes: own.fixes, extenders: kube.extenders.len(), notes })
+        Ok(Scheduler {
+            profiles,
+            fixes: own.fixes,
+            extenders: kube.extenders.len(),
+            election: kube.leader_election,
+            notes,
+        })
     }
 
     /// The profile that is responsible for a pod.
@@ -173,14 +181,18 @@ impl ClusterFiles {
 
     /// The pod of that name; without a namespace, of the default one.
     pub(crate) fn find(&self, name: &str) -> anyhow::Result<&Arc<Pod>> {
-        let full_name =
-            if name.contains('/') { name.to_owned() } else { format!("{}/{name}", self.default_namespace) };
+        let full_name = self.full_name(name);
         let pending = self.pending.iter().find(|pod| pod.key() == full_name);
         pending.or_else(|| self.bound.get(&full_name)).with_context(|| {
             let (count, place) = (self.pending.len(), self.place);
             let verb = if place == "the files" { "hold" } else { "holds" };
             format!("there is no pod {full_name} in {place}, which {verb} {count} pending ones; finished ones are left out")
         })
+    }
+
+    /// A pod's name with its namespace.
+    pub(crate) fn full_name(&self, name: &str) -> String {
+        if name.contains('/') { name.to_owned() } else { format!("{}/{name}", self.default_namespace) }
     }
 
     /// Leaves out pending pods that are not the scheduler's to place, and says so.

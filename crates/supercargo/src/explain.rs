@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use supercargo_explain::{Detail, Explainer, Explanation, render};
+use supercargo_explain::{Asked, Detail, Explainer, Explanation, render, render_asked};
 use supercargo_framework::{Context, Memories, Registry};
 use supercargo_model::Pod;
 use supercargo_model::pod::VolumeSource;
 
+use crate::ask::AskArguments;
 use crate::cluster_files::{ClusterFiles, Scheduler, now};
-use crate::live::ConnectArguments;
+use crate::live::{ConnectArguments, wait_for};
 use crate::outcome::Outcome;
 use crate::side_by_side::side_by_side;
 
@@ -24,6 +25,8 @@ pub(crate) struct ExplainOptions {
     pub(crate) files: Vec<String>,
     #[command(flatten)]
     pub(crate) connect: ConnectArguments,
+    #[command(flatten)]
+    pub(crate) ask: AskArguments,
     /// The scheduler's configuration; the default one if not given
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<String>,
@@ -54,7 +57,34 @@ impl ExplainOptions {
                 "{pod} is asked for in the live cluster, and -f names files: leave one out, or write --pod {pod}"
             )));
         }
+        if let (Some(url), false) = (&self.ask.scheduler, self.files.is_empty()) {
+            return Some(Outcome::wrong_usage(&format!(
+                "--scheduler {url} names a live scheduler, and -f names files: leave one out"
+            )));
+        }
         self.connect.conflict(&self.files)
+    }
+
+    /// What the running scheduler says about a pod of the live cluster. If there is nobody to ask, that is noted, and what
+    /// can be computed has to do.
+    fn ask(&self, scheduler: &Scheduler, files: &mut ClusterFiles, name: &str) -> Option<Asked> {
+        if !self.files.is_empty() || self.ask.is_nobody() {
+            return None;
+        }
+        let pod = files.full_name(name);
+        match wait_for(self.ask.ask(&self.connect, &scheduler.election, &pod)) {
+            Ok((who, report)) => {
+                let uid = files.find(name).ok().map(|pod| pod.uid.to_string());
+                Some(Asked::new(who, report, uid))
+            }
+            Err(error) => {
+                let reason = format!("{error:#}").replace('\n', " ");
+                files.notes.push_str(&format!(
+                    "note: no scheduler was asked what it decided, this is computed from what you may read: {reason}\n"
+                ));
+                None
+            }
+        }
     }
 }
 
@@ -65,7 +95,16 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
     let scheduler = Scheduler::from_file(options.config.as_deref(), registry)?;
     let name = options.live_pod.as_deref().or(options.pod.as_deref());
     let mut files = ClusterFiles::load(&options.files, &options.connect, &scheduler, name.as_slice())?;
-    let pods = chosen_pods(&mut files, &scheduler, name)?;
+    let mut asked = name.and_then(|name| options.ask(&scheduler, &mut files, name));
+    let pods = match (chosen_pods(&mut files, &scheduler, name), &asked) {
+        (Err(error), Some(asked)) if !asked.report.decisions.is_empty() => {
+            // It has gone, but is not forgotten.
+            files.notes.push_str(&format!("note: {error:#}\n"));
+            let stderr = scheduler.notes + &files.notes;
+            return Ok(Outcome { stdout: print_gone(asked, options.output)?, stderr, code: 0 });
+        }
+        (pods, _) => pods?,
+    };
     let kinds = of_a_kind(pods);
     let memories = Memories::default();
     let context = Context {
@@ -82,6 +121,11 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
     let mut explanations = side_by_side(&tasks, |(pod, explainer)| explainer.explain(pod));
     for (explanation, kind) in explanations.iter_mut().zip(&kinds) {
         explanation.alike = kind[1..].iter().map(|pod| pod.key()).collect();
+        // Whoever is asked is asked about one pod.
+        explanation.scheduler = asked.take().map(|mut asked| {
+            asked.compare(&explanation.verdict);
+            asked
+        });
     }
     Ok(Outcome {
         stdout: print(&explanations, options.output)?,
@@ -145,4 +189,15 @@ fn print(explanations: &[Explanation], view: View) -> anyhow::Result<String> {
     }
     let texts: Vec<String> = explanations.iter().map(|explanation| render(explanation, detail)).collect();
     Ok(texts.join("\n"))
+}
+
+/// What there is to say about a pod that is not there any more.
+fn print_gone(asked: &Asked, view: View) -> anyhow::Result<String> {
+    match view {
+        View::Json => {
+            let pod = serde_json::json!({ "pod": asked.report.pod, "scheduler": asked });
+            Ok(serde_json::to_string_pretty(&[pod])? + "\n")
+        }
+        View::Table | View::Wide => Ok(render_asked(asked)),
+    }
 }

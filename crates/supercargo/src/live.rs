@@ -35,9 +35,12 @@ pub(crate) struct LiveObjects {
 }
 
 impl ConnectArguments {
+    pub(crate) fn options(&self) -> ConnectOptions {
+        ConnectOptions { kubeconfig: self.kubeconfig.clone(), master: self.master.clone(), limit: None }
+    }
+
     pub(crate) async fn connect(&self) -> anyhow::Result<ApiServer> {
-        let (kubeconfig, master) = (self.kubeconfig.clone(), self.master.clone());
-        Ok(ApiServer::connect(&ConnectOptions { kubeconfig, master, limit: None }).await?)
+        Ok(ApiServer::connect(&self.options()).await?)
     }
 
     /// What is wrong with naming a cluster where files are named already.

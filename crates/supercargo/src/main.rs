@@ -1,5 +1,6 @@
 //! `supercargo`: one subcommand a file.
 
+mod ask;
 mod bench;
 mod capacity;
 mod cluster_files;

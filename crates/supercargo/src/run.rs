@@ -1,5 +1,6 @@
 //! `supercargo run`: schedules a real cluster.
 
+pub(crate) mod decisions;
 mod observer;
 mod reload;
 mod settings;
@@ -23,7 +24,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{error, info, warn};
 
 use crate::outcome::Outcome;
-use observer::MetricsObserver;
+use decisions::{DECISIONS_PATH, DecisionsPage, SharedJournal};
+use observer::RunObserver;
 use reload::Reloading;
 use settings::Settings;
 
@@ -73,7 +75,8 @@ async fn schedule(flags: &RunFlags, registry: &Registry, settings: Settings) -> 
         extenders: settings.extenders,
         leads: led,
     };
-    let driver = Driver::start(driver, MetricsObserver::new(metrics.clone()), commanded);
+    let journal = SharedJournal::default();
+    let driver = Driver::start(driver, RunObserver::new(metrics.clone(), journal.clone()), commanded);
     let election = settings.election.map(|(settings, namespace, name)| {
         let store = KubeLeaseStore::new(server.client().clone(), namespace, name);
         Election::new(store, settings, new_identity())
@@ -82,7 +85,8 @@ async fn schedule(flags: &RunFlags, registry: &Registry, settings: Settings) -> 
     let watchdog = election.as_ref().map(Election::watchdog);
     let (stop_serving, serving_stopped) = oneshot::channel();
     let (shown, config) = watch::channel(serde_json::to_value(&settings.effective)?);
-    let pages = Pages { exposition, progress: driver.progress(), watchdog, config };
+    let decisions = DecisionsPage::new(journal, commands.clone());
+    let pages = Pages { exposition, progress: driver.progress(), watchdog, config, decisions };
     let serving = serve(flags, server.clone(), pages, serving_stopped).await?;
 
     let (stop_driver, driver_stopped) = oneshot::channel::<()>();
@@ -160,6 +164,7 @@ struct Pages {
     progress: Progress,
     watchdog: Option<Watchdog>,
     config: watch::Receiver<serde_json::Value>,
+    decisions: DecisionsPage,
 }
 
 async fn serve(
@@ -205,7 +210,7 @@ async fn reviewer(kubeconfig: Option<&std::path::Path>, server: &ApiServer) -> a
 }
 
 fn routes(pages: Pages) -> Routes {
-    let Pages { exposition, progress, watchdog, config } = pages;
+    let Pages { exposition, progress, watchdog, config, decisions } = pages;
     let leader = move || {
         let watchdog = watchdog.clone();
         Check::new("leaderElection", move || watchdog.as_ref().map_or(Ok(()), Watchdog::check))
@@ -216,6 +221,10 @@ fn routes(pages: Pages) -> Routes {
         .health("/livez", vec![Check::ping()])
         .health("/readyz", vec![Check::ping(), leader(), synced])
         .page("/metrics", supercargo_operations::metrics::CONTENT_TYPE, move || exposition.text())
+        .object(DECISIONS_PATH, move |namespace, name| {
+            let decisions = decisions.clone();
+            async move { decisions.report(namespace, name).await }
+        })
         .json("/configz", move || serde_json::json!({ "componentconfig": &*config.borrow() }))
 }
 

@@ -151,6 +151,11 @@ impl ApiServer {
         &self.client
     }
 
+    /// What is at a path, whole.
+    pub async fn get(&self, path: &str) -> Result<Bytes, RequestError> {
+        self.fetch(&Call::get(path.to_owned())).await
+    }
+
     /// Makes a request whose answer does not matter, as long as it is a good one.
     pub(crate) async fn perform(&self, call: &Call) -> Result<(), RequestError> {
         let mut body = self.answer(call).await?;

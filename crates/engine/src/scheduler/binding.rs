@@ -1,6 +1,8 @@
 //! From a decision to a bound pod: Reserve and Permit at once, then waiting for leave, PreBind, Bind and PostBind, one step
 //! after the other as their news come in.
 
+mod reporting;
+
 use std::sync::Arc;
 
 use supercargo_framework::{
@@ -146,6 +148,10 @@ impl Scheduler {
         }
         let uid = pod.uid.clone();
         let has_waited = !waits.is_empty();
+        if has_waited {
+            let plugins = waits.iter().map(|wait| wait.plugin).collect();
+            self.observe(Observation::PermitAwaited { pod: pod.clone(), plugins });
+        }
         let (stage, place) = (Stage::Permit(waits), QueuePlace::InFlight(slot));
         let binding = Binding { pod, node, stage, began: now, has_waited, state, place, profile: None };
         self.bindings.insert(uid.clone(), binding);
@@ -471,48 +477,6 @@ impl Scheduler {
         });
         let PodsToActivate(wanted) = binding.state.take();
         self.activate(&wanted, now);
-    }
-
-    fn observe_bound(&mut self, binding: &Binding, now: Timestamp) {
-        let profile = &*binding.pod.spec.scheduler_name;
-        self.observe_point(Point::Bind, profile, "Success", binding.began, now);
-        if let QueuePlace::Held(waiting) = &binding.place {
-            self.observe(Observation::Bound {
-                profile: Arc::from(profile),
-                attempts: waiting.queued.attempts,
-                since_queued: now.since(waiting.queued.first_attempt_at.unwrap_or(now)),
-                since_attempt: waiting.since_attempt(now),
-                was_flushed: waiting.was_flushed(),
-            });
-        }
-    }
-
-    /// What a binding was at when it failed.
-    fn observe_failed(&mut self, uid: &str, failure: &Failure, now: Timestamp) {
-        let Some(binding) = self.bindings.get(uid) else { return };
-        let status = if failure.is_rejected { "Unschedulable" } else { "Error" };
-        let point = match &binding.stage {
-            Stage::Permit(_) => {
-                let took = now.since(binding.began);
-                return self.observe(Observation::PermitWaited { result: status, took });
-            }
-            Stage::PreBind(..) => Point::PreBind,
-            Stage::Extender(_) | Stage::Bind(..) => Point::Bind,
-        };
-        let (profile, began) = (binding.pod.spec.scheduler_name.clone(), binding.began);
-        self.observe_point(point, &profile, status, began, now);
-    }
-
-    /// Puts a pod back into the queue that was given a node.
-    pub(super) fn fail_placed(&mut self, slot: Slot, failure: Failure, now: Timestamp) {
-        let waiting = self.queue.get(slot);
-        let observation = Observation::NotBound {
-            profile: Arc::from(&*waiting.queued.pod.spec.scheduler_name),
-            is_rejected: failure.is_rejected,
-            since_attempt: waiting.since_attempt(now),
-        };
-        self.observe(observation);
-        self.fail(slot, failure, now);
     }
 
     /// Takes back everything that was done for a pod which will not go to its node after all, and puts it back into the

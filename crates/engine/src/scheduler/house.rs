@@ -63,6 +63,16 @@ impl House<'_> {
             .map(|named| Gate::Plugin(named.name))
     }
 
+    /// Why a plugin holds the pod back.
+    pub(super) fn gate_message(&self, waiting: &Waiting, plugin: &str) -> String {
+        let named = self
+            .profile(waiting)
+            .and_then(|profile| profile.pre_enqueue.iter().find(|named| named.name == plugin));
+        named
+            .map(|named| named.plugin.pre_enqueue(&self.context, &waiting.queued.pod).message())
+            .unwrap_or_default()
+    }
+
     /// Whether something that happened may help a pod that was rejected.
     pub(super) fn verdict(&self, waiting: &Waiting, happening: &Happening) -> Verdict {
         if waiting.is_blameless() {

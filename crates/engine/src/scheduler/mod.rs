@@ -17,6 +17,7 @@ mod objects;
 mod observations;
 mod queue;
 mod replacing;
+mod whereabouts;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,6 +39,7 @@ use house::House;
 pub use observations::{Observation, QueueEvent, QueuePart, Standing};
 pub use queue::QueueLengths;
 use queue::{Patience, Queue};
+pub use whereabouts::{PodPlace, Whereabouts};
 
 /// How a [`Scheduler`] behaves.
 #[derive(Clone, Copy, Debug)]

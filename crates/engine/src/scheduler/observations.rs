@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use supercargo_framework::{Actions, ClusterEvent, EventResource, Point};
-use supercargo_model::Timestamp;
+use supercargo_model::{Pod, Timestamp};
 
 use super::{QueueLengths, Scheduler};
 
@@ -16,7 +16,7 @@ use super::{QueueLengths, Scheduler};
 const MAX_OBSERVATIONS: usize = 1 << 14;
 
 /// Something that the scheduler did.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Observation {
     /// Pods came into a part of the queue.
     Queued {
@@ -29,8 +29,8 @@ pub enum Observation {
     },
     /// A pod was bound.
     Bound {
-        /// Its `spec.schedulerName`.
-        profile: Arc<str>,
+        /// The pod, as it was before.
+        pod: Arc<Pod>,
         /// How often it was tried.
         attempts: u32,
         /// How long ago it was first ready to be tried.
@@ -42,10 +42,12 @@ pub enum Observation {
     },
     /// A pod was given a node, but did not get there.
     NotBound {
-        /// Its `spec.schedulerName`.
-        profile: Arc<str>,
+        /// The pod.
+        pod: Arc<Pod>,
         /// Whether a plugin rejected it; otherwise something broke.
         is_rejected: bool,
+        /// Why, in words for people.
+        message: String,
         /// How long ago the attempt began.
         since_attempt: Duration,
     },
@@ -70,6 +72,13 @@ pub enum Observation {
         is_success: bool,
         /// How long it took.
         took: Duration,
+    },
+    /// A pod was given a node, and waits to be permitted to go there.
+    PermitAwaited {
+        /// The pod.
+        pod: Arc<Pod>,
+        /// The plugins that have not allowed it yet.
+        plugins: Vec<&'static str>,
     },
     /// A pod waited to be permitted.
     PermitWaited {

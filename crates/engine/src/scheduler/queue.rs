@@ -1,6 +1,7 @@
 //! The pods that wait to be scheduled: those to be tried next, those that wait a while, those that wait for something to
 //! happen, and those that are being tried.
 
+mod locating;
 mod renewal;
 
 use std::collections::{BTreeSet, VecDeque};

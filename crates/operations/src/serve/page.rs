@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::Path;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
@@ -53,6 +54,25 @@ impl Routes {
     #[must_use]
     pub fn json(self, path: &str, make: impl Fn() -> serde_json::Value + Send + Sync + 'static) -> Self {
         self.page(path, JSON, move || make().to_string())
+    }
+
+    /// Pages of JSON about objects, at `path/NAMESPACE/NAME` each. An error means that nobody can say.
+    #[must_use]
+    pub fn object<Made>(
+        self,
+        path: &str,
+        make: impl Fn(String, String) -> Made + Clone + Send + Sync + 'static,
+    ) -> Self
+    where
+        Made: Future<Output = Result<serde_json::Value, String>> + Send + 'static,
+    {
+        let handler = get(async move |Path((namespace, name)): Path<(String, String)>| {
+            match make(namespace, name).await {
+                Ok(value) => respond(StatusCode::OK, JSON, format!("{value}\n")),
+                Err(error) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")),
+            }
+        });
+        Routes { router: self.router.route(&format!("{path}/{{namespace}}/{{name}}"), handler) }
     }
 
     /// `/debug/flags/v`: a PUT with a number changes how much is logged, as upstream.

@@ -1,21 +1,24 @@
-//! What the scheduler does, as metrics.
+//! What the scheduler does, as metrics and in its journal.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use supercargo_cluster::{Observer, PerformCounts};
+use supercargo_cluster::{Attempt, Observer, PerformCounts};
 use supercargo_engine::{Decision, Observation, Outcome, QueueEvent, QueuePart, Standing};
 use supercargo_framework::{Point, Profile};
 use supercargo_model::KindId;
 use supercargo_operations::metrics::{AttemptResult, Cached, Metrics, Queue};
 
+use super::decisions::SharedJournal;
+
 /// What upstream calls the pods that are being tried, among the events that are kept for them.
 const POD_POPPED: &str = "PodPopped";
 
-/// Counts what it hears.
-pub(super) struct MetricsObserver {
+/// Counts what it hears, and notes what was decided.
+pub(super) struct RunObserver {
     metrics: Metrics,
+    journal: SharedJournal,
     /// Which plugins were asked, by profile.
     asked: BTreeMap<String, Vec<Asked>>,
     /// What was unschedulable, and kept for pods in flight, when things were last looked at.
@@ -36,10 +39,11 @@ struct Asked {
     scored: u64,
 }
 
-impl MetricsObserver {
-    pub(super) fn new(metrics: Metrics) -> Self {
-        MetricsObserver {
+impl RunObserver {
+    pub(super) fn new(metrics: Metrics, journal: SharedJournal) -> Self {
+        RunObserver {
             metrics,
+            journal,
             asked: BTreeMap::new(),
             unschedulable: BTreeMap::new(),
             in_flight_events: BTreeSet::new(),
@@ -125,8 +129,10 @@ impl Asked {
     }
 }
 
-impl Observer for MetricsObserver {
-    fn decided(&mut self, decision: &Decision, profile: &Profile, took: Duration) {
+impl Observer for RunObserver {
+    fn decided(&mut self, attempt: Attempt<'_>) {
+        let Attempt { decision, profile, took, number } = attempt;
+        self.journal.decided(decision, number);
         let name = &*profile.scheduler_name;
         let status = match &decision.outcome {
             // How the attempt ends is known when the pod is bound, or not.
@@ -147,21 +153,22 @@ impl Observer for MetricsObserver {
     }
 
     fn observed(&mut self, observation: Observation) {
+        self.journal.observed(&observation);
         let metrics = &mut self.metrics;
         match observation {
             Observation::Queued { queue, event, pods } => {
                 metrics.incoming(queue_of(queue), &event.label(), pods);
             }
-            Observation::Bound { profile, attempts, since_queued, since_attempt, was_flushed } => {
-                metrics.attempt(&profile, AttemptResult::Scheduled, since_attempt);
+            Observation::Bound { pod, attempts, since_queued, since_attempt, was_flushed } => {
+                metrics.attempt(&pod.spec.scheduler_name, AttemptResult::Scheduled, since_attempt);
                 metrics.bound(attempts, since_queued);
                 if was_flushed {
                     metrics.bound_after_flush();
                 }
             }
-            Observation::NotBound { profile, is_rejected, since_attempt } => {
+            Observation::NotBound { pod, is_rejected, since_attempt, .. } => {
                 let result = if is_rejected { AttemptResult::Unschedulable } else { AttemptResult::Error };
-                metrics.attempt(&profile, result, since_attempt);
+                metrics.attempt(&pod.spec.scheduler_name, result, since_attempt);
             }
             Observation::PointRan { point, profile, status, took } => {
                 metrics.extension_point(point_label(point), &profile, status, took);
@@ -169,6 +176,7 @@ impl Observer for MetricsObserver {
             Observation::PreemptionTried => metrics.preemption_attempt(),
             Observation::VictimsChosen(victims) => metrics.preemption(victims),
             Observation::Evicted { is_success, took } => metrics.evicted(is_success, took),
+            Observation::PermitAwaited { .. } => {}
             Observation::PermitWaited { result, took } => metrics.permit_wait(result, took),
             Observation::Missed(times) => metrics.observations_missed(times),
         }

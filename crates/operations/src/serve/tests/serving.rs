@@ -48,6 +48,10 @@ fn routes() -> Routes {
         )
         .page("/metrics", crate::metrics::CONTENT_TYPE, || "up 1\n".to_owned())
         .json("/configz", || serde_json::json!({"componentconfig": {}}))
+        .object("/debug/pods", async |namespace, name| match &*name {
+            "gone" => Err("nobody knows".to_owned()),
+            _ => Ok(serde_json::json!({"pod": format!("{namespace}/{name}")})),
+        })
 }
 
 fn everything() -> Access {
@@ -83,6 +87,9 @@ async fn pages_and_checks() {
         ),
         ("/metrics", 200, "text/plain; version=0.0.4; charset=utf-8", "up 1\n"),
         ("/configz", 200, "application/json", "{\"componentconfig\":{}}"),
+        ("/debug/pods/shop/web-1", 200, "application/json", "{\"pod\":\"shop/web-1\"}\n"),
+        ("/debug/pods/shop/gone", 503, "text/plain; charset=utf-8", "nobody knows\n"),
+        ("/debug/pods/shop", 404, "text/plain; charset=utf-8", "404 page not found\n"),
         ("/nonsense", 404, "text/plain; charset=utf-8", "404 page not found\n"),
     ] {
         let reply = get(server.address, path, "", None).await.expect("an answer");

@@ -1,0 +1,92 @@
+//! Another server of the cluster, such as a scheduler, that knows whom the API server knows.
+
+use std::path::PathBuf;
+
+use http::Uri;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+
+use super::{ApiServer, ConnectError, ConnectOptions, chain, client, find};
+
+/// Which server, and whom to believe that it is that one.
+#[derive(Clone, Debug, Default)]
+pub struct ComponentOptions {
+    /// Its address.
+    pub url: String,
+    /// The authority that signed its certificate; that of the API server if none is given.
+    pub authority: Option<PathBuf>,
+    /// Whether to believe anybody.
+    pub accepts_any_certificate: bool,
+}
+
+impl ApiServer {
+    /// Gets ready to talk to another server with the credentials that are for the API server. Only over TLS: whoever
+    /// reads a token has it.
+    pub async fn connect_component(
+        options: &ConnectOptions,
+        component: &ComponentOptions,
+    ) -> Result<Self, ConnectError> {
+        let url = address(&component.url)?;
+        let mut config = find(options).await?;
+        if let Some(path) = &component.authority {
+            config.root_cert = Some(read_authority(path)?);
+        }
+        config.accept_invalid_certs = component.accepts_any_certificate;
+        config.tls_server_name = None;
+        config.cluster_url = url;
+        let client = client(config).map_err(|error| ConnectError::Credentials {
+            server: component.url.clone(),
+            reason: chain(&error),
+        })?;
+        Ok(ApiServer::new(client, None))
+    }
+}
+
+fn address(url: &str) -> Result<Uri, ConnectError> {
+    let failed = |reason: String| ConnectError::Component { url: url.to_owned(), reason };
+    let uri: Uri = url.parse().map_err(|error: http::uri::InvalidUri| failed(error.to_string()))?;
+    match uri.scheme_str() {
+        Some("https") if uri.host().is_some() => Ok(uri),
+        _ => Err(failed("it has to begin with https://".to_owned())),
+    }
+}
+
+fn read_authority(path: &PathBuf) -> Result<Vec<Vec<u8>>, ConnectError> {
+    let failed = |reason: String| ConnectError::Authority { path: path.clone(), reason };
+    let text = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+    let certificates = CertificateDer::pem_slice_iter(&text);
+    let certificates = certificates.map(|certificate| certificate.map(|certificate| certificate.to_vec()));
+    let certificates: Vec<Vec<u8>> =
+        certificates.collect::<Result<_, _>>().map_err(|error| failed(error.to_string()))?;
+    if certificates.is_empty() {
+        return Err(failed("there is no certificate in it".to_owned()));
+    }
+    Ok(certificates)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_sent_over_tls_only() {
+        assert!(address("https://10.0.0.1:10259").is_ok());
+        for url in ["http://10.0.0.1:10259", "10.0.0.1:10259", "https://", "a b"] {
+            let error = address(url).expect_err(url).to_string();
+            assert!(error.contains("such as https://10.0.0.1:10259"), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_authority_that_is_not_there_is_named() {
+        let options = ConnectOptions { master: Some("127.0.0.1:1".to_owned()), ..ConnectOptions::default() };
+        let component = ComponentOptions {
+            url: "https://127.0.0.1:2".to_owned(),
+            authority: Some("/nowhere/ca.crt".into()),
+            ..ComponentOptions::default()
+        };
+        let error =
+            ApiServer::connect_component(&options, &component).await.expect_err("there is no such file");
+        assert!(error.to_string().contains("/nowhere/ca.crt"), "{error}");
+    }
+}

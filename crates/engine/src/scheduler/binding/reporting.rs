@@ -1,0 +1,84 @@
+//! What there is to tell of a binding: how it ended, and how far it has come.
+
+use std::sync::Arc;
+
+use supercargo_framework::Point;
+use supercargo_model::{Pod, Timestamp};
+
+use super::{Binding, QueuePlace, Stage};
+use crate::scheduler::Scheduler;
+use crate::scheduler::attempts::Failure;
+use crate::scheduler::heap::Slot;
+use crate::scheduler::observations::Observation;
+use crate::scheduler::whereabouts::PodPlace;
+
+impl Binding {
+    pub(in crate::scheduler) fn pod(&self) -> &Arc<Pod> {
+        &self.pod
+    }
+
+    /// How often the pod was tried, if its entry of the queue is here.
+    pub(in crate::scheduler) fn attempts(&self) -> Option<u32> {
+        match &self.place {
+            QueuePlace::InFlight(_) => None,
+            QueuePlace::Held(waiting) => Some(waiting.queued.attempts),
+        }
+    }
+
+    /// How far it has come.
+    pub(in crate::scheduler) fn pod_place(&self) -> PodPlace {
+        let (node, since) = (self.node.clone(), self.began);
+        match &self.stage {
+            Stage::Permit(waits) => PodPlace::Permit {
+                node,
+                plugins: waits.iter().map(|wait| wait.plugin).collect(),
+                until: self.deadline().unwrap_or(since),
+            },
+            Stage::PreBind(..) | Stage::Extender(_) | Stage::Bind(..) => PodPlace::Binding { node, since },
+        }
+    }
+}
+
+impl Scheduler {
+    pub(super) fn observe_bound(&mut self, binding: &Binding, now: Timestamp) {
+        self.observe_point(Point::Bind, &binding.pod.spec.scheduler_name, "Success", binding.began, now);
+        if let QueuePlace::Held(waiting) = &binding.place {
+            self.observe(Observation::Bound {
+                pod: binding.pod.clone(),
+                attempts: waiting.queued.attempts,
+                since_queued: now.since(waiting.queued.first_attempt_at.unwrap_or(now)),
+                since_attempt: waiting.since_attempt(now),
+                was_flushed: waiting.was_flushed(),
+            });
+        }
+    }
+
+    /// What a binding was at when it failed.
+    pub(super) fn observe_failed(&mut self, uid: &str, failure: &Failure, now: Timestamp) {
+        let Some(binding) = self.bindings.get(uid) else { return };
+        let status = if failure.is_rejected { "Unschedulable" } else { "Error" };
+        let point = match &binding.stage {
+            Stage::Permit(_) => {
+                let took = now.since(binding.began);
+                return self.observe(Observation::PermitWaited { result: status, took });
+            }
+            Stage::PreBind(..) => Point::PreBind,
+            Stage::Extender(_) | Stage::Bind(..) => Point::Bind,
+        };
+        let (profile, began) = (binding.pod.spec.scheduler_name.clone(), binding.began);
+        self.observe_point(point, &profile, status, began, now);
+    }
+
+    /// Puts a pod back into the queue that was given a node.
+    pub(in crate::scheduler) fn fail_placed(&mut self, slot: Slot, failure: Failure, now: Timestamp) {
+        let waiting = self.queue.get(slot);
+        let observation = Observation::NotBound {
+            pod: waiting.queued.pod.clone(),
+            is_rejected: failure.is_rejected,
+            message: failure.message.clone(),
+            since_attempt: waiting.since_attempt(now),
+        };
+        self.observe(observation);
+        self.fail(slot, failure, now);
+    }
+}

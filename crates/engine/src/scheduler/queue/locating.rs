@@ -1,0 +1,55 @@
+//! Where one pod is in the queue.
+
+use supercargo_model::Timestamp;
+
+use super::{Place, Queue, Waiting};
+use crate::scheduler::house::{Gate, House};
+use crate::scheduler::replacing::no_profile;
+use crate::scheduler::whereabouts::PodPlace;
+
+impl Queue {
+    /// The pod of that name, if it is in the queue or being tried.
+    pub(in crate::scheduler) fn find_named(&self, namespace: &str, name: &str) -> Option<&Waiting> {
+        let mut waiting = self.pods.iter().flatten().map(|waiting| &**waiting);
+        waiting.find(|waiting| {
+            let pod = &waiting.queued.pod;
+            *pod.name == *name && *pod.namespace == *namespace
+        })
+    }
+
+    /// Where it is.
+    pub(in crate::scheduler) fn pod_place(&self, house: &House<'_>, waiting: &Waiting) -> PodPlace {
+        let since = waiting.queued.queued_at;
+        match waiting.place {
+            Place::Active => PodPlace::Active { since },
+            Place::InFlight => PodPlace::Tried { since: waiting.tried_at.unwrap_or(since) },
+            Place::Backoff | Place::ErrorBackoff => {
+                // It is tried in the second after the one in which its backoff ends.
+                let end = waiting.backoff_end(&self.patience);
+                PodPlace::Backoff { until: end.map_or(since, |end| Timestamp::from_seconds(end + 1)) }
+            }
+            Place::Unschedulable => match waiting.gate {
+                Some(gate) => held(house, waiting, gate),
+                // Whatever happens, it would be stopped at that gate.
+                None if house.preempting.contains(&waiting.queued.pod.uid) => {
+                    held(house, waiting, Gate::Preemption)
+                }
+                None => PodPlace::Unschedulable {
+                    since,
+                    plugins: waiting.rejectors.union(&waiting.pending).copied().collect(),
+                    until: since.after(self.patience.max_unschedulable),
+                },
+            },
+        }
+    }
+}
+
+fn held(house: &House<'_>, waiting: &Waiting, gate: Gate) -> PodPlace {
+    let (since, pod) = (waiting.queued.queued_at, &waiting.queued.pod);
+    let (plugin, reason) = match gate {
+        Gate::Plugin(name) => (Some(name), house.gate_message(waiting, name)),
+        Gate::Preemption => (None, "the pods that make room for it are being evicted".to_owned()),
+        Gate::NoProfile => (None, no_profile(pod)),
+    };
+    PodPlace::Held { since, plugin, reason }
+}

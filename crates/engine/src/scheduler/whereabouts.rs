@@ -1,0 +1,104 @@
+//! Where one pod is between its arrival and its node, for somebody who asks about it.
+
+use std::sync::Arc;
+
+use supercargo_model::Timestamp;
+
+use super::Scheduler;
+
+/// Where a pod is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Whereabouts {
+    /// Its `metadata.uid`.
+    pub uid: Arc<str>,
+    /// How often it was tried, this time included.
+    pub attempts: u32,
+    /// Where it is.
+    pub place: PodPlace,
+}
+
+/// A place on the way of a pod to its node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PodPlace {
+    /// It is tried as soon as those before it are.
+    Active {
+        /// When it came into the queue, or was last tried.
+        since: Timestamp,
+    },
+    /// It is tried after a while.
+    Backoff {
+        /// When it is tried at the latest; earlier if there is nothing else to do.
+        until: Timestamp,
+    },
+    /// It is tried when something has happened that may help it.
+    Unschedulable {
+        /// When it was last tried.
+        since: Timestamp,
+        /// The plugins that rejected it.
+        plugins: Vec<&'static str>,
+        /// From when on it is tried even if nothing happens.
+        until: Timestamp,
+    },
+    /// It is not tried at all.
+    Held {
+        /// When it came into the queue, or was last tried.
+        since: Timestamp,
+        /// The plugin that holds it back; none if it is the scheduler itself.
+        plugin: Option<&'static str>,
+        /// Why.
+        reason: String,
+    },
+    /// It is being tried: extenders are asked about it.
+    Tried {
+        /// Since when.
+        since: Timestamp,
+    },
+    /// It has a node, and waits to be permitted to go there.
+    Permit {
+        /// The node.
+        node: Arc<str>,
+        /// The plugins that have not allowed it yet.
+        plugins: Vec<&'static str>,
+        /// When it is given up.
+        until: Timestamp,
+    },
+    /// It is being bound.
+    Binding {
+        /// To this node.
+        node: Arc<str>,
+        /// Since when.
+        since: Timestamp,
+    },
+}
+
+impl Scheduler {
+    /// Where a pod is that has not arrived on a node yet; none if it has, or if it is not known. This looks at every pod
+    /// that waits: people ask about a name, and nobody else needs the queue by name.
+    pub fn whereabouts(&mut self, namespace: &str, name: &str, now: Timestamp) -> Option<Whereabouts> {
+        let is_named = |pod: &supercargo_model::Pod| *pod.name == *name && *pod.namespace == *namespace;
+        if let Some(binding) = self.bindings.values().find(|binding| is_named(binding.pod())) {
+            let uid = binding.pod().uid.clone();
+            return Some(Whereabouts {
+                attempts: self.attempts_of(&uid).unwrap_or_default(),
+                place: binding.pod_place(),
+                uid,
+            });
+        }
+        self.with_house(now, |queue, house| {
+            let waiting = queue.find_named(namespace, name)?;
+            Some(Whereabouts {
+                uid: waiting.queued.pod.uid.clone(),
+                attempts: waiting.queued.attempts,
+                place: queue.pod_place(house, waiting),
+            })
+        })
+    }
+
+    /// How often a pod was tried that is in the queue or on its way to a node.
+    pub fn attempts_of(&self, uid: &str) -> Option<u32> {
+        match self.queue.find(uid) {
+            Some(waiting) => Some(waiting.queued.attempts),
+            None => self.bindings.get(uid)?.attempts(),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The page that says what was decided for a pod, and where it is.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use supercargo_cluster::{Command, Located};
+use supercargo_engine::{Decision, Observation};
+use supercargo_explain::{Journal, PodReport};
+use tokio::sync::{mpsc, oneshot};
+
+/// Where the page is: a path below it names a pod, so that rules of RBAC can allow those of one namespace, as
+/// `/debug/decisions/shop/*`. A pod in the query would be no part of what is allowed.
+pub(crate) const DECISIONS_PATH: &str = "/debug/decisions";
+
+/// The journal, which the scheduler's loop writes and the page reads.
+#[derive(Clone, Default)]
+pub(super) struct SharedJournal {
+    journal: Arc<Mutex<Journal>>,
+}
+
+/// Answers who asks about a pod.
+#[derive(Clone)]
+pub(super) struct DecisionsPage {
+    journal: SharedJournal,
+    commands: mpsc::Sender<Command>,
+}
+
+impl SharedJournal {
+    pub(super) fn decided(&self, decision: &Decision, attempt: u32) {
+        self.lock().decided(decision, attempt);
+    }
+
+    pub(super) fn observed(&self, observation: &Observation) {
+        self.lock().observed(observation);
+    }
+
+    /// Nobody holds it for longer than it takes to note or to copy a few decisions.
+    fn lock(&self) -> MutexGuard<'_, Journal> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl DecisionsPage {
+    pub(super) fn new(journal: SharedJournal, commands: mpsc::Sender<Command>) -> Self {
+        DecisionsPage { journal, commands }
+    }
+
+    /// What there is to say about a pod; an error if the scheduler has ended.
+    pub(super) async fn report(&self, namespace: String, name: String) -> Result<Value, String> {
+        let (answer, located) = oneshot::channel();
+        let ended = || "the scheduler has ended".to_owned();
+        let locate = Command::Locate { namespace: namespace.clone(), name: name.clone(), answer };
+        self.commands.send(locate).await.map_err(|_| ended())?;
+        let Located { now, leads, whereabouts } = located.await.map_err(|_| ended())?;
+        let report = PodReport {
+            pod: format!("{namespace}/{name}"),
+            time: now,
+            leads,
+            waits: whereabouts.map(Into::into),
+            decisions: self.journal.lock().recall(&namespace, &name),
+        };
+        serde_json::to_value(report).map_err(|error| error.to_string())
+    }
+}
