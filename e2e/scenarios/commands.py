@@ -1,11 +1,15 @@
 """What people type: kubectl, and our own commands against a live cluster."""
 
+import json
 import os
+import re
+import socket
 import subprocess
 
 from harness import settings
 from harness.case import Case, ours_only
 from harness.objects import node, pod, taint
+from harness.processes import wait
 
 MESSAGE = (
     "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s). no new claims to deallocate, "
@@ -13,11 +17,13 @@ MESSAGE = (
 )
 
 
-class Commands(Case):
+class Commanding(Case):
+    """A pod that waits, a pod that runs, and commands typed by different people."""
+
     def setUp(self):
         super().setUp()
         self.create("nodes", node("small", cpu="1"), node("tainted", taints=[taint("dedicated")]))
-        self.start_scheduler()
+        self.scheduler = self.start_scheduler()
         self.create("pods", pod("waiting", cpu="2"), pod("placed", cpu="500m"))
         self.wait_unschedulable("waiting", MESSAGE)
         self.wait_bound("placed")
@@ -36,6 +42,26 @@ class Commands(Case):
             self.assertIn(note, result.stderr)
         return result.stdout
 
+    def grant(self, kind, name, rules, namespace="default"):
+        """A role of that kind for the developer."""
+        api_version, group = "rbac.authorization.k8s.io/v1", "rbac.authorization.k8s.io"
+        role = {"apiGroup": group, "kind": kind, "name": name}
+        subject = {"apiGroup": group, "kind": "User", "name": "developer"}
+        for plural, item in ((f"{kind.lower()}s", {"rules": rules}),
+                             (f"{kind.lower()}bindings", {"roleRef": role, "subjects": [subject]})):
+            item |= {"apiVersion": api_version, "kind": kind + ("Binding" if "roleRef" in item else ""),
+                     "metadata": {"name": name}}
+            self.api.create(plural, item, namespace=namespace)
+            self.addCleanup(self.api.delete, plural, name, namespace=namespace)
+
+    def let_developer_explain(self):
+        def reads(resource):
+            return [{"apiGroups": [""], "resources": [resource], "verbs": ["get", "list"]}]
+        self.grant("ClusterRole", "see-nodes", reads("nodes"))
+        self.grant("Role", "see-pods", reads("pods"))
+
+
+class Commands(Commanding):
     def kubectl(self, *words):
         return self.run_command(settings.binary("kubectl"), *words)
 
@@ -80,19 +106,7 @@ class Commands(Case):
     @ours_only
     def test_what_is_forbidden_is_said(self):
         """Somebody who may read nodes, and the pods of one namespace, gets an answer from that."""
-        def grant(kind, name, resources):
-            rules = [{"apiGroups": [""], "resources": resources, "verbs": ["get", "list"]}]
-            api_version = "rbac.authorization.k8s.io/v1"
-            subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "developer"}
-            role = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
-            for plural, item in ((f"{kind.lower()}s", {"rules": rules}),
-                                 (f"{kind.lower()}bindings", {"roleRef": role, "subjects": [subject]})):
-                item |= {"apiVersion": api_version, "kind": kind + ("Binding" if "roleRef" in item else ""),
-                         "metadata": {"name": name}}
-                self.api.create(plural, item)
-                self.addCleanup(self.api.delete, plural, name)
-        grant("ClusterRole", "see-nodes", ["nodes"])
-        grant("Role", "see-pods", ["pods"])
+        self.let_developer_explain()
         notes = ["not allowed to read pods of other namespaces than default: ", "not allowed to read poddisruptionbudgets: "]
         said = self.run_command(settings.SUPERCARGO, "explain", "waiting", user="developer", notes=notes)
         self.assertIn("default/waiting would stay pending", said)
@@ -101,3 +115,118 @@ class Commands(Case):
     def test_capacity_asks_the_cluster(self):
         said = self.run_command(settings.SUPERCARGO, "capacity", "--like", "default/placed")
         self.assertIn("1 more like default/placed fit, on 1 node", said)
+
+
+@ours_only
+class Decisions(Commanding):
+    """`explain` asks the scheduler that runs what it decided."""
+
+    def explain(self, *words, **options):
+        asked = ("--scheduler", f"https://localhost:{self.scheduler.port}", "--scheduler-insecure-skip-tls-verify")
+        return self.run_command(settings.SUPERCARGO, "explain", *words, *asked, **options)
+
+    def test_what_it_decided_for_a_pod_that_waits(self):
+        said = self.explain("default/waiting")
+        self.assertIn(f"what the scheduler decided for default/waiting (https://localhost:{self.scheduler.port})", said)
+        self.assertRegex(said, r"Z +\d+s +1  unschedulable: " + re.escape(MESSAGE) + r" \(NodeResourcesFit, TaintToleration\)")
+        self.assertRegex(said, r"now: unschedulable for \d+s: tried again when something happens that "
+                               r"NodeResourcesFit, TaintToleration can use, within \S+ at the latest; tried once so far")
+        self.assertNotIn("since then", said)
+        # What can be computed comes after it.
+        self.assertLess(said.index("now: unschedulable"), said.index("default/waiting would stay pending"))
+
+    def test_where_when_and_at_which_attempt_a_pod_was_bound(self):
+        said = self.explain("default/placed", notes=["default/placed runs on small"])
+        self.assertRegex(said, r"20\d\d-\d\d-\d\dT\S+Z +\d+s +1  bound to small after \d+ ms: the only feasible node")
+        self.create("nodes", node("large", cpu="8"))
+        self.wait_bound("waiting")
+        # How it got there is known when the answer to its binding has come back.
+        wait("it is known to be bound", lambda: "bound to large" in self.explain("default/waiting"))
+        said = self.explain("default/waiting", "-o", "json")
+        scheduler = json.loads(said)[0]["scheduler"]
+        first, second = scheduler["decisions"]
+        self.assertEqual((first["attempt"], first["outcome"], first["message"]), (1, "unschedulable", MESSAGE))
+        self.assertEqual((second["attempt"], second["outcome"], second["node"]), (2, "bound", "large"))
+        self.assertEqual(second["uid"], self.pod("waiting")["metadata"]["uid"])
+        self.assertLess(first["time"], second["time"])
+        self.assertNotIn("waits", scheduler)
+
+    def test_the_cluster_has_changed_since(self):
+        """A pod that goes makes room that the one which is explained could use, if it were tried now."""
+        said = self.explain("default/placed")
+        self.assertNotIn("since then", said)
+        self.create("nodes", node("large", cpu="64", memory="512Gi"))
+        said = self.explain("default/placed")
+        self.assertIn("since then the cluster has changed, or not all of it could be read here: as computed below, "
+                      "it would go to large, not to small", said)
+
+    def test_a_pod_that_has_gone_is_not_forgotten(self):
+        self.api.delete("pods", "placed")
+        wait("it has gone", lambda: not self.pod("placed"))
+        said = self.explain("default/placed", notes=["there is no pod default/placed in the cluster"])
+        self.assertIn("bound to small", said)
+        self.assertNotIn("would", said)
+
+    def test_a_gated_pod_says_who_holds_it(self):
+        self.create("pods", pod("gated", schedulingGates=[{"name": "example.com/gate"}]))
+        said = self.explain("gated")
+        self.assertIn("nothing that it remembers", said)
+        self.assertRegex(said, r"now: held back for \d+s by SchedulingGates: .*; tried 0 times so far")
+
+    def test_who_may_not_ask_is_told_so_and_gets_what_can_be_computed(self):
+        self.let_developer_explain()
+        said = self.explain("waiting", user="developer", notes=["no scheduler was asked what it decided",
+                            'User "developer" cannot get path "/debug/decisions/default/waiting"'])
+        self.assertTrue(said.startswith("default/waiting would stay pending"), said)
+        # The rules of RBAC can allow a namespace's pods. What was refused is remembered for ten seconds, so another one is asked for.
+        self.grant("ClusterRole", "see-decisions",
+                   [{"nonResourceURLs": ["/debug/decisions/default/*"], "verbs": ["get"]}])
+        self.assertIn("bound to small", self.explain("placed", user="developer"))
+        self.assertEqual(self.scheduler.get("/debug/decisions/kube-system/placed", "developer")[0], 403)
+
+    def test_without_a_scheduler_it_is_computed(self):
+        said = self.run_command(settings.SUPERCARGO, "explain", "waiting", notes=[
+            "note: no scheduler was asked what it decided, this is computed from what you may read: who leads is not known: "
+            'lease kube-system/kube-scheduler: leases.coordination.k8s.io "kube-scheduler" not found'])
+        self.assertTrue(said.startswith("default/waiting would stay pending"), said)
+        self.scheduler.process.kill()
+        self.explain("waiting", notes=["no scheduler was asked what it decided", "onnection refused"])
+
+    def test_the_leaders_pod_is_asked_through_the_api_server(self):
+        """The lease says which pod leads. The scheduler has to let everybody read the page, for the API server takes off who asks."""
+        # The API server forwards to no loopback address.
+        address = own_address()
+        if not address:
+            self.skipTest("this machine has no address but the loopback one")
+        self.scheduler.process.kill()
+        scheduler = self.start_scheduler({"leaderElection": {"leaderElect": True}}, name="leader", flags=(
+            "--bind-address", "0.0.0.0", "--authorization-always-allow-paths", "/healthz,/readyz,/livez,/debug/decisions/*"))
+        self.addCleanup(self.api.delete, "leases", "kube-scheduler", namespace="kube-system")
+
+        def holder():
+            lease = self.api.get("leases", "kube-scheduler", "kube-system")
+            return lease and lease["spec"].get("holderIdentity")
+
+        wait("it leads", holder, 20)
+        host = holder().rpartition("_")[0]
+        item = pod(host, nodeName="small", hostNetwork=True, ports=[{"name": "https", "containerPort": scheduler.port}])
+        item["metadata"]["namespace"] = "kube-system"
+        self.api.create("pods", item, namespace="kube-system")
+        self.addCleanup(self.api.delete, "pods", host, namespace="kube-system")
+        status = {"status": {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}], "hostIP": address,
+                             "hostIPs": [{"ip": address}]}}
+        self.api.patch("pods", host, status, namespace="kube-system", subresource="status")
+        said = self.run_command(settings.SUPERCARGO, "explain", "waiting")
+        self.assertIn(f"what the scheduler decided for default/waiting (pod kube-system/{host})", said)
+        self.assertIn(MESSAGE, said.split("would stay pending")[0])
+
+
+def own_address():
+    """An address of this machine that others can reach. Nothing is sent: a route is looked up."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as route:
+        try:
+            route.connect(("192.0.2.1", 9))
+        except OSError:
+            return None
+        address = route.getsockname()[0]
+    return None if address.startswith("127.") else address

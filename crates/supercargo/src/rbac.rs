@@ -13,7 +13,7 @@ use supercargo_framework::{Profile, Registry};
 
 use crate::input;
 use crate::outcome::Outcome;
-use rules::{Rule, lease_rules, read_rules, write_rules};
+use rules::{Rule, decisions_rules, lease_rules, read_rules, write_rules};
 use yaml::{Binding, Document};
 
 /// Where Kubernetes keeps what is needed to know who asks for pages, and the role that may read it.
@@ -125,6 +125,8 @@ fn documents(
         role: ("Role", AUTHENTICATION_ROLE.to_owned()),
         account: account(),
     }));
+    documents
+        .push(Document::ClusterRole { name: format!("{name}-decisions-reader"), rules: decisions_rules() });
     documents
 }
 

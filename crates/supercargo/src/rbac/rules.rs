@@ -6,6 +6,8 @@ use supercargo_cluster::{NODES, PODS};
 use supercargo_framework::{Profile, QueryAnswer, QuerySource, Reads};
 use supercargo_model::Kind;
 
+use crate::run::decisions::DECISIONS_PATH;
+
 /// The plugin that writes volumes and claims.
 const VOLUME_BINDING: &str = "VolumeBinding";
 /// It looks for room after all nodes were refused, but evicts nobody.
@@ -22,6 +24,8 @@ pub(super) struct Rule {
     pub(super) resources: Vec<&'static str>,
     /// Only objects with these names; of any name if there are none.
     pub(super) names: Vec<String>,
+    /// Paths instead of resources.
+    pub(super) urls: Vec<String>,
     pub(super) verbs: &'static [&'static str],
 }
 
@@ -32,7 +36,14 @@ impl Rule {
         resources: &[&'static str],
         verbs: &'static [&'static str],
     ) -> Self {
-        Rule { comment, groups: groups.to_vec(), resources: resources.to_vec(), names: Vec::new(), verbs }
+        Rule {
+            comment,
+            groups: groups.to_vec(),
+            resources: resources.to_vec(),
+            names: Vec::new(),
+            urls: Vec::new(),
+            verbs,
+        }
     }
 }
 
@@ -80,6 +91,15 @@ pub(super) fn write_rules(profiles: &[Profile]) -> Vec<Rule> {
     rules.push(Rule::new(comment, &["authentication.k8s.io"], &["tokenreviews"], &["create"]));
     rules.push(Rule::new(comment, &["authorization.k8s.io"], &["subjectaccessreviews"], &["create"]));
     rules
+}
+
+/// What somebody needs whom the running scheduler shall tell what it decided.
+pub(super) fn decisions_rules() -> Vec<Rule> {
+    let comment = "Nobody has this role yet: bind it to those whom `supercargo explain` shall tell what was decided.\n\
+                   # For the pods of one namespace only, name it: /debug/decisions/NAMESPACE/*";
+    let mut rule = Rule::new(comment, &[], &[], &["get"]);
+    rule.urls.push(format!("{DECISIONS_PATH}/*"));
+    vec![rule]
 }
 
 /// What replicas need to agree, in the namespace of their lease.

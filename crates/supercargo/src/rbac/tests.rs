@@ -120,6 +120,16 @@ subjects:
 - kind: ServiceAccount
   name: supercargo
   namespace: kube-system
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: supercargo-decisions-reader
+rules:
+# Nobody has this role yet: bind it to those whom `supercargo explain` shall tell what was decided.
+# For the pods of one namespace only, name it: /debug/decisions/NAMESPACE/*
+- nonResourceURLs: ["/debug/decisions/*"]
+  verbs: [get]
 "#;
 
 fn options(mode: Mode) -> RbacOptions {

@@ -59,8 +59,12 @@ pub(super) fn rules(rules: &[Rule]) -> String {
             _ = writeln!(text, "# {}", rule.comment);
         }
         last = rule.comment;
-        _ = writeln!(text, "- apiGroups: {}", list(&rule.groups));
-        _ = writeln!(text, "  resources: {}", list(&rule.resources));
+        if rule.urls.is_empty() {
+            _ = writeln!(text, "- apiGroups: {}", list(&rule.groups));
+            _ = writeln!(text, "  resources: {}", list(&rule.resources));
+        } else {
+            _ = writeln!(text, "- nonResourceURLs: {}", list(&rule.urls));
+        }
         if !rule.names.is_empty() {
             _ = writeln!(text, "  resourceNames: {}", list(&rule.names));
         }
