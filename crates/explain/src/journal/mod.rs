@@ -52,7 +52,7 @@ pub struct JournalLimits {
 pub struct Journal {
     limits: JournalLimits,
     /// By UID: a name may be that of another pod tomorrow.
-    pods: FxHashMap<Arc<str>, Entry>,
+    pods: FxHashMap<Arc<str>, Box<Entry>>,
     texts: Texts,
     /// How often something was noted.
     turns: u64,
@@ -169,7 +169,7 @@ impl Journal {
 
     /// What was decided for all pods of that name, oldest first. This looks at every pod: people ask seldom.
     pub fn recall(&self, namespace: &str, name: &str) -> Vec<PastDecision> {
-        let is_named = |entry: &&Entry| *entry.name == *name && *entry.namespace == *namespace;
+        let is_named = |entry: &Entry| *entry.name == *name && *entry.namespace == *namespace;
         let named = self.pods.iter().filter(|(_, entry)| is_named(entry));
         let mut decisions: Vec<PastDecision> = named
             .flat_map(|(uid, entry)| entry.kept.iter().map(|kept| kept.report(uid, &entry.profile)))
@@ -195,7 +195,7 @@ impl Journal {
                 kept: Vec::with_capacity(1),
             };
             self.bytes += entry.bytes() + pod.uid.len();
-            self.pods.insert(pod.uid.clone(), entry);
+            self.pods.insert(pod.uid.clone(), Box::new(entry));
         }
         let Some(entry) = self.pods.get_mut(&pod.uid) else { return };
         entry.turn = self.turns;
@@ -246,7 +246,7 @@ impl Journal {
 impl Entry {
     fn bytes(&self) -> usize {
         // Tables are a little more than half full in the middle, and what is on the heap has a header.
-        2 * (size_of::<Self>() + size_of::<Arc<str>>()) + self.name.len() + 32
+        size_of::<Self>() + 2 * size_of::<(Arc<str>, Box<Self>)>() + self.name.len() + 32
     }
 }
 
