@@ -6,8 +6,9 @@ import subprocess
 
 from harness import settings
 from harness.case import Case, ours_only
+from harness.client import Client
 from harness.objects import node, nodes, pod, taint
-from harness.processes import die_with_parent, wait
+from harness.processes import die_with_parent, free_port, wait
 
 PODS = 1000
 # What it may read: no verb that writes, on anything.
@@ -111,6 +112,38 @@ class ShadowOfAnotherConfiguration(Beside):
         self.assertNotEqual(second["theirs"], second["ours"])
         self.assertEqual(summary["worse"], 1, summary)
         self.assertEqual(summary["differences"][0]["plugin"], "NodeResourcesFit", summary)
+
+
+@ours_only
+class ShadowMetrics(Beside):
+    def test_metrics_are_served_where_a_port_is_given(self):
+        self.create("nodes", *nodes(3, cpu="8"))
+        port, reviewer = free_port(), self.cluster.kubeconfig("scheduler")
+        # Who asks is looked up by somebody who may: a shadow reads and does nothing else.
+        shadow, report, log = self.start_shadow(
+            "--secure-port", str(port), "--bind-address", "127.0.0.1",
+            "--authentication-kubeconfig", reviewer, "--authorization-kubeconfig", reviewer)
+        self.assertEqual(Client(port, None).raw("GET", "/readyz"), (200, "ok"))
+        self.assertEqual(Client(port, self.cluster.tokens["nobody"]).raw("GET", "/metrics")[0], 403)
+        self.start_scheduler({"percentageOfNodesToScore": 100}, program="kube-scheduler")
+        self.create("pods", *(pod(f"pod-{number}", cpu="1") for number in range(5)))
+
+        def metrics():
+            code, text = Client(port, self.cluster.tokens["monitor"]).raw("GET", "/metrics")
+            self.assertEqual(code, 200, text)
+            return {series: float(value) for series, _, value in
+                    (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))}
+
+        def compared(found):
+            return sum(found[f'supercargo_shadow_pods_total{{verdict="{verdict}"}}'] for verdict in VERDICTS)
+
+        wait("all five are compared", lambda: compared(metrics()) == 5, 30, say=log.read_text)
+        found = metrics()
+        agreed = found['supercargo_shadow_pods_total{verdict="same"}'] + found['supercargo_shadow_pods_total{verdict="tied"}']
+        self.assertEqual(found["supercargo_shadow_agreement_ratio"], agreed / 5)
+        self.assertEqual(found["supercargo_shadow_lag_seconds_count"], 5)
+        self.assertEqual((found["supercargo_shadow_nodes"], found["supercargo_shadow_missed_pods_total"]), (3, 0))
+        self.finish(shadow, report, log)
 
 
 @ours_only

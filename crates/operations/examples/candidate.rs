@@ -58,7 +58,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         None
     });
     let mut server = None;
-    if let Some(options) = flags.serve_options(authority) {
+    if let Some(options) = flags.serving.options(&flags.access, authority) {
         let listening = Server::listen(options).await?;
         let leader = Check::new("leaderElection", move || watchdog.check());
         let routes = Routes::new()

@@ -15,6 +15,7 @@ mod memory;
 mod outcome;
 mod rbac;
 mod run;
+mod serving;
 mod shadow;
 mod side_by_side;
 mod verdicts;

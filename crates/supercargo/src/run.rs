@@ -8,7 +8,7 @@ mod settings;
 use std::pin::pin;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use supercargo_cluster::{
     ApiServer, Clock, Command, ConnectOptions, Driver, DriverOptions, Progress, hostname,
 };
@@ -18,12 +18,13 @@ use supercargo_operations::flags::RunFlags;
 use supercargo_operations::leader::{Election, Ended, KubeLeaseStore, Leadership, Watchdog, new_identity};
 use supercargo_operations::logs;
 use supercargo_operations::metrics::{Exposition, Metrics};
-use supercargo_operations::serve::{Access, Check, KubeReviewer, Routes, Server, look_up_client_authority};
+use supercargo_operations::serve::{Check, Routes};
 use supercargo_operations::signals::{Signal, Signals};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{error, info, warn};
 
 use crate::outcome::Outcome;
+use crate::serving::serve;
 use decisions::{DECISIONS_PATH, DecisionsPage, SharedJournal};
 use observer::RunObserver;
 use reload::Reloading;
@@ -87,7 +88,7 @@ async fn schedule(flags: &RunFlags, registry: &Registry, settings: Settings) -> 
     let (shown, config) = watch::channel(serde_json::to_value(&settings.effective)?);
     let decisions = DecisionsPage::new(journal, commands.clone());
     let pages = Pages { exposition, progress: driver.progress(), watchdog, config, decisions };
-    let serving = serve(flags, server.clone(), pages, serving_stopped).await?;
+    let serving = serve(&flags.serving, &flags.access, &server, routes(pages), serving_stopped).await?;
 
     let (stop_driver, driver_stopped) = oneshot::channel::<()>();
     let driving = tokio::spawn(driver.run(async move { _ = driver_stopped.await }));
@@ -165,48 +166,6 @@ struct Pages {
     watchdog: Option<Watchdog>,
     config: watch::Receiver<serde_json::Value>,
     decisions: DecisionsPage,
-}
-
-async fn serve(
-    flags: &RunFlags,
-    server: ApiServer,
-    pages: Pages,
-    stop: oneshot::Receiver<()>,
-) -> anyhow::Result<tokio::task::JoinHandle<()>> {
-    let access = &flags.access;
-    let authority = if access.client_ca_file.is_some() || access.authentication_skip_lookup {
-        None
-    } else {
-        match look_up_client_authority(server.client().clone()).await {
-            Ok(authority) => authority,
-            Err(error) if access.authentication_tolerate_lookup_failure => {
-                warn!("Client certificates count for nothing, the authority cannot be looked up: {error}");
-                None
-            }
-            Err(error) => {
-                return Err(anyhow!("cannot look up the authority of client certificates: {error}"));
-            }
-        }
-    };
-    let Some(options) = flags.serve_options(authority) else { return Ok(tokio::spawn(async {})) };
-    let access = Access::new(&flags.access.authorization_always_allow_paths)?
-        .with_token_reviewer(reviewer(flags.access.authentication_kubeconfig.as_deref(), &server).await?)
-        .with_access_reviewer(reviewer(flags.access.authorization_kubeconfig.as_deref(), &server).await?);
-    let listening = Server::listen(options).await?;
-    info!("Serving securely on {}", listening.address());
-    let stopped = async move { _ = stop.await };
-    Ok(tokio::spawn(listening.run(routes(pages), access, stopped)))
-}
-
-/// Asks the API server, as the user that a kubeconfig names, or as we are.
-async fn reviewer(kubeconfig: Option<&std::path::Path>, server: &ApiServer) -> anyhow::Result<KubeReviewer> {
-    match kubeconfig {
-        None => Ok(KubeReviewer::new(server.client().clone())),
-        Some(path) => {
-            let options = ConnectOptions { kubeconfig: Some(path.to_owned()), ..ConnectOptions::default() };
-            Ok(KubeReviewer::new(ApiServer::connect(&options).await?.client().clone()))
-        }
-    }
 }
 
 fn routes(pages: Pages) -> Routes {

@@ -8,21 +8,24 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use supercargo_cluster::{
-    ApiServer, Clock, NODES, PODS, PODS_NOT_FINISHED, WatchEvent, WatchRequest, Watched, watch,
+    ApiServer, Clock, NODES, PODS, PODS_NOT_FINISHED, WatchEvent, WatchRequest, Watched,
 };
-use supercargo_explain::{Comparison, Onlooker, Tally, render_comparison, render_summary};
+use supercargo_explain::{Comparison, Judgement, Onlooker, Tally, render_comparison, render_summary};
 use supercargo_framework::{GoDuration, Registry};
 use supercargo_model::KindId;
-use supercargo_operations::flags::LoggingFormat;
+use supercargo_operations::flags::{AccessFlags, LoggingFormat, ServingFlags};
 use supercargo_operations::logs;
+use supercargo_operations::metrics::{self, Exposition, ShadowMetrics};
+use supercargo_operations::serve::{Check, Routes};
 use supercargo_operations::signals::{Signal, Signals};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use crate::cluster_files::Scheduler;
 use crate::live::{ConnectArguments, wait_for};
 use crate::outcome::Outcome;
+use crate::serving::serve;
 
 /// So much that watches tell may wait to be looked at.
 const WATCHED_WAITING_MAX: usize = 1024;
@@ -30,6 +33,8 @@ const WATCHED_WAITING_MAX: usize = 1024;
 const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 #[derive(Debug, Args)]
+// Whoever looks on from a desk, or beside kube-scheduler, does not expect anything to listen.
+#[command(mut_arg("secure_port", |port| port.default_value("0")))]
 pub(crate) struct ShadowOptions {
     #[command(flatten)]
     pub(crate) connect: ConnectArguments,
@@ -49,6 +54,12 @@ pub(crate) struct ShadowOptions {
     /// How much to log, on standard error
     #[arg(short, long, value_name = "LEVEL", default_value_t = 0)]
     pub(crate) verbosity: u8,
+    /// Where health and metrics are served; nowhere unless a port is given.
+    #[command(flatten)]
+    pub(crate) serving: ServingFlags,
+    /// Who may read them.
+    #[command(flatten)]
+    pub(crate) access: AccessFlags,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -76,12 +87,18 @@ pub(crate) fn run(options: &ShadowOptions, registry: &Registry) -> anyhow::Resul
 async fn look_on(options: &ShadowOptions, scheduler: Scheduler) -> anyhow::Result<()> {
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let server = options.connect.connect().await?;
+    let (metrics, exposition) = ShadowMetrics::new();
+    let (known, is_known) = watch::channel(false);
+    let (_stop_serving, serving_stopped) = oneshot::channel();
+    serve(&options.serving, &options.access, &server, routes(exposition, is_known), serving_stopped).await?;
     let (mut watched, watches) = watch_all(&server, &scheduler);
     let unlisted = scheduler.kinds();
     let onlooker = Onlooker::new(scheduler.profiles, scheduler.fixes, &options.scheduler_name)?;
     let mut shadow = Shadow {
         onlooker,
         tally: Tally::default(),
+        metrics,
+        known,
         unlisted,
         clock: Clock::system(),
         view: options.output,
@@ -111,6 +128,18 @@ async fn look_on(options: &ShadowOptions, scheduler: Scheduler) -> anyhow::Resul
     shadow.finish()
 }
 
+fn routes(exposition: Exposition, is_known: watch::Receiver<bool>) -> Routes {
+    let known = Check::new("shadow-sync", move || match *is_known.borrow() {
+        true => Ok(()),
+        false => Err("the cluster is not known yet".to_owned()),
+    });
+    Routes::new()
+        .health("/healthz", vec![Check::ping()])
+        .health("/livez", vec![Check::ping()])
+        .health("/readyz", vec![Check::ping(), known])
+        .page("/metrics", metrics::CONTENT_TYPE, move || exposition.text())
+}
+
 /// Watches everything that the plugins read. Watches only ever read.
 fn watch_all(server: &ApiServer, scheduler: &Scheduler) -> (mpsc::Receiver<WatchEvent>, JoinSet<()>) {
     let decoder = Arc::new(scheduler.decoder());
@@ -122,7 +151,13 @@ fn watch_all(server: &ApiServer, scheduler: &Scheduler) -> (mpsc::Receiver<Watch
             field_selector: (kind == PODS).then_some(PODS_NOT_FINISHED),
             is_known: false,
         };
-        watches.spawn(watch(server.clone(), request, decoder.clone(), number, sender.clone()));
+        watches.spawn(supercargo_cluster::watch(
+            server.clone(),
+            request,
+            decoder.clone(),
+            number,
+            sender.clone(),
+        ));
     }
     (watched, watches)
 }
@@ -131,6 +166,9 @@ fn watch_all(server: &ApiServer, scheduler: &Scheduler) -> (mpsc::Receiver<Watch
 struct Shadow {
     onlooker: Onlooker,
     tally: Tally,
+    metrics: ShadowMetrics,
+    /// Whether the cluster is known, for whoever asks whether we are ready.
+    known: watch::Sender<bool>,
     /// The kinds that are still to be listed for the first time.
     unlisted: BTreeSet<KindId>,
     clock: Clock,
@@ -159,6 +197,7 @@ impl Shadow {
             }
             Watched::Listed(everything) => {
                 if let Some(everything) = everything {
+                    self.metrics.watch_restarted(kind.plural);
                     self.onlooker.retain(&everything);
                 }
                 self.known(kind, kind == PODS);
@@ -184,12 +223,17 @@ impl Shadow {
     /// Compares what has been held long enough.
     fn settle(&mut self) -> anyhow::Result<()> {
         let comparisons = self.onlooker.settle(self.clock.now());
-        self.tell(&comparisons)
+        self.tell(&comparisons)?;
+        let (nodes, waiting) = self.onlooker.counts();
+        self.metrics.stands(nodes, waiting, self.onlooker.held());
+        self.metrics.missed(self.onlooker.missed());
+        Ok(())
     }
 
     fn tell(&mut self, comparisons: &[Comparison]) -> anyhow::Result<()> {
         for comparison in comparisons {
             self.tally.add(comparison);
+            self.count(comparison);
             let text = match self.view {
                 ShadowView::Table => render_comparison(comparison),
                 ShadowView::Json => serde_json::to_string(comparison)? + "\n",
@@ -197,6 +241,21 @@ impl Shadow {
             self.is_unread |= !print(&text)?;
         }
         Ok(())
+    }
+
+    fn count(&mut self, comparison: &Comparison) {
+        self.metrics.compared(comparison.judgement.label(), comparison.held);
+        match &comparison.judgement {
+            Judgement::Same | Judgement::Tied => {}
+            Judgement::Better(difference) | Judgement::Worse(difference) => {
+                for (plugin, points) in &difference.plugins {
+                    self.metrics.difference(plugin, *points);
+                }
+            }
+            Judgement::Rejected { plugin, .. } => {
+                self.metrics.rejected(plugin.as_deref().unwrap_or_default());
+            }
+        }
     }
 
     /// A kind was listed. Pods can be compared as soon as all are, and whenever a broken list of pods has been mended.
@@ -207,6 +266,7 @@ impl Shadow {
         }
         if self.unlisted.is_empty() && is_news {
             let (nodes, waiting) = self.onlooker.counts();
+            self.known.send_replace(true);
             info!(nodes, waiting, "The cluster is known; looking on");
         }
     }

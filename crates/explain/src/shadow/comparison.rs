@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use supercargo_engine::{Evaluation, Rules, Seed, Thoroughness, Ties, evaluate};
@@ -36,6 +37,9 @@ pub struct Comparison {
     /// How their node compares.
     #[serde(flatten)]
     pub judgement: Judgement,
+    /// How long the binding was held before it was compared.
+    #[serde(skip)]
+    pub held: Duration,
 }
 
 /// How their node compares with ours, by our scores.
@@ -58,6 +62,19 @@ pub enum Judgement {
         /// Why.
         reason: String,
     },
+}
+
+impl Judgement {
+    /// Its name, as JSON and metrics have it.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Judgement::Same => "same",
+            Judgement::Tied => "tied",
+            Judgement::Better(_) => "better",
+            Judgement::Worse(_) => "worse",
+            Judgement::Rejected { .. } => "rejected",
+        }
+    }
 }
 
 /// By how much two nodes differ.
@@ -94,6 +111,7 @@ pub fn compare(
         ours: chosen.map(name),
         feasible: full.feasible.len(),
         judgement: judge(&full, context.cluster.row_of(theirs), chosen, theirs),
+        held: Duration::ZERO,
     }
 }
 

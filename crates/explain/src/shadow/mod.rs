@@ -113,6 +113,11 @@ impl Onlooker {
         (self.cluster.snapshot().node_count(), self.waiting.len())
     }
 
+    /// How many bindings are held.
+    pub fn held(&self) -> usize {
+        self.settling.len()
+    }
+
     /// Something came, or changed.
     pub fn put(&mut self, object: Decoded, now: Timestamp) -> Vec<Comparison> {
         self.events += 1;
@@ -256,9 +261,9 @@ impl Onlooker {
 
     /// Compares a binding, and puts the pod on its node then.
     fn take(&mut self, binding: Binding, now: Timestamp) -> Comparison {
-        let Binding { waiting, bound, .. } = binding;
+        let Binding { waiting, bound, seen_at, .. } = binding;
         let theirs = bound.node_name.clone().unwrap_or_default();
-        let comparison = self.compare(&waiting.pod, &theirs, now);
+        let comparison = Comparison { held: now.since(seen_at), ..self.compare(&waiting.pod, &theirs, now) };
         self.put_bound_pod(bound);
         comparison
     }

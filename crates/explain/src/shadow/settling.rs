@@ -45,6 +45,10 @@ impl Settling {
         self.0.push_back(binding);
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The binding of a pod, if it is held.
     pub(super) fn find(&mut self, uid: &str) -> Option<&mut Binding> {
         self.0.iter_mut().find(|binding| *binding.bound.uid == *uid)

@@ -231,6 +231,7 @@ fn a_summary_adds_up() {
         ours: Some("b".to_owned()),
         feasible: 2,
         judgement,
+        held: std::time::Duration::ZERO,
     };
     let difference = |plugins: &[(&str, i64)]| Difference {
         by: plugins.iter().map(|(_, points)| points).sum::<i64>().abs(),

@@ -217,38 +217,39 @@ pub struct Overrides {
     pub enable_contention_profiling: Option<bool>,
 }
 
-impl RunFlags {
+impl ServingFlags {
     /// Where and how to serve; none if nothing is to be served. The authority is what was looked up in the cluster, which
     /// counts if no file is given.
-    pub fn serve_options(&self, looked_up: Option<String>) -> Option<ServeOptions> {
-        let serving = &self.serving;
-        if serving.secure_port == 0 {
+    pub fn options(&self, access: &AccessFlags, looked_up: Option<String>) -> Option<ServeOptions> {
+        if self.secure_port == 0 {
             return None;
         }
-        let certificate = match (&serving.tls_cert_file, &serving.tls_private_key_file, &serving.cert_dir) {
+        let certificate = match (&self.tls_cert_file, &self.tls_private_key_file, &self.cert_dir) {
             (Some(certificate), Some(key), _) => {
                 CertificateSource::Files { certificate: certificate.clone(), key: key.clone() }
             }
             (_, _, Some(folder)) => CertificateSource::Folder(folder.clone()),
             _ => CertificateSource::SelfSigned,
         };
-        let client_authority = match (&self.access.client_ca_file, looked_up) {
+        let client_authority = match (&access.client_ca_file, looked_up) {
             (Some(path), _) => ClientAuthority::File(path.clone()),
             (None, Some(pem)) => ClientAuthority::Pem(pem),
             (None, None) => ClientAuthority::None,
         };
         Some(ServeOptions {
-            bind_address: serving.bind_address,
-            port: serving.secure_port,
+            bind_address: self.bind_address,
+            port: self.secure_port,
             certificate,
             client_authority,
             tls: TlsOptions {
-                version_min: serving.tls_min_version.unwrap_or_default(),
-                cipher_suites: serving.tls_cipher_suites.clone(),
+                version_min: self.tls_min_version.unwrap_or_default(),
+                cipher_suites: self.tls_cipher_suites.clone(),
             },
         })
     }
+}
 
+impl RunFlags {
     /// What the flags say instead of the configuration file, and what they say in vain.
     pub fn overrides(&self) -> (Overrides, Vec<String>) {
         let mut warnings = gates::warnings(&self.feature_gates);

@@ -171,8 +171,10 @@ fn command_lines_of_others_work() {
 
 #[test]
 fn what_is_served_and_how() {
-    let options =
-        |words: &str, looked_up: Option<&str>| parse(words).serve_options(looked_up.map(str::to_owned));
+    let options = |words: &str, looked_up: Option<&str>| {
+        let flags = parse(words);
+        flags.serving.options(&flags.access, looked_up.map(str::to_owned))
+    };
     assert!(options("--secure-port=0", None).is_none());
     let plain = options("", None).expect("served");
     assert_eq!(plain.certificate, CertificateSource::SelfSigned);

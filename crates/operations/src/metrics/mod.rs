@@ -10,6 +10,7 @@
 mod labels;
 mod process;
 mod series;
+mod shadow;
 mod text;
 
 #[cfg(test)]
@@ -24,6 +25,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 pub use labels::{AttemptResult, Cached, Queue};
+pub use shadow::ShadowMetrics;
 
 use series::{Series, buckets};
 

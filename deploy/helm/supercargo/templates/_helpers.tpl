@@ -28,6 +28,11 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/component: scheduler
 {{- end -}}
 
+{{/* Whether anything listens: a shadow serves metrics only for those who want to read them. */}}
+{{- define "supercargo.serves" -}}
+{{- if or (ne .Values.mode "shadow") .Values.service .Values.serviceMonitor.enabled }}true{{ end -}}
+{{- end -}}
+
 {{- define "supercargo.replicas" -}}
 {{- if eq .Values.mode "shadow" }}1{{ else }}{{ .Values.replicas }}{{ end -}}
 {{- end -}}

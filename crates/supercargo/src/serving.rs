@@ -1,0 +1,57 @@
+//! Serves pages over HTTPS to those whom the API server allows.
+
+use anyhow::anyhow;
+use supercargo_cluster::{ApiServer, ConnectOptions};
+use supercargo_operations::flags::{AccessFlags, ServingFlags};
+use supercargo_operations::serve::{Access, KubeReviewer, Routes, Server, look_up_client_authority};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tracing::{info, warn};
+
+/// Serves until it is told to stop; nothing at all if the flags say so.
+pub(crate) async fn serve(
+    serving: &ServingFlags,
+    access: &AccessFlags,
+    server: &ApiServer,
+    routes: Routes,
+    stop: oneshot::Receiver<()>,
+) -> anyhow::Result<JoinHandle<()>> {
+    if serving.secure_port == 0 {
+        return Ok(tokio::spawn(async {}));
+    }
+    let authority = client_authority(access, server).await?;
+    let Some(options) = serving.options(access, authority) else { return Ok(tokio::spawn(async {})) };
+    let access = Access::new(&access.authorization_always_allow_paths)?
+        .with_token_reviewer(reviewer(access.authentication_kubeconfig.as_deref(), server).await?)
+        .with_access_reviewer(reviewer(access.authorization_kubeconfig.as_deref(), server).await?);
+    let listening = Server::listen(options).await?;
+    info!("Serving securely on {}", listening.address());
+    let stopped = async move { _ = stop.await };
+    Ok(tokio::spawn(listening.run(routes, access, stopped)))
+}
+
+/// The authority of client certificates in the cluster, if the flags name none.
+async fn client_authority(access: &AccessFlags, server: &ApiServer) -> anyhow::Result<Option<String>> {
+    if access.client_ca_file.is_some() || access.authentication_skip_lookup {
+        return Ok(None);
+    }
+    match look_up_client_authority(server.client().clone()).await {
+        Ok(authority) => Ok(authority),
+        Err(error) if access.authentication_tolerate_lookup_failure => {
+            warn!("Client certificates count for nothing, the authority cannot be looked up: {error}");
+            Ok(None)
+        }
+        Err(error) => Err(anyhow!("cannot look up the authority of client certificates: {error}")),
+    }
+}
+
+/// Asks the API server, as the user that a kubeconfig names, or as we are.
+async fn reviewer(kubeconfig: Option<&std::path::Path>, server: &ApiServer) -> anyhow::Result<KubeReviewer> {
+    match kubeconfig {
+        None => Ok(KubeReviewer::new(server.client().clone())),
+        Some(path) => {
+            let options = ConnectOptions { kubeconfig: Some(path.to_owned()), ..ConnectOptions::default() };
+            Ok(KubeReviewer::new(ApiServer::connect(&options).await?.client().clone()))
+        }
+    }
+}
