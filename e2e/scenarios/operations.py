@@ -131,6 +131,9 @@ class Metrics(Case):
             'scheduler_cache_size{type="nodes"}': 1,
             'scheduler_cache_size{type="pods"}': 10,
         }
+        for point in ("Reserve", "Permit", "PreBind", "Bind", "PostBind"):
+            labels = f'extension_point="{point}",status="Success",profile="default-scheduler"'
+            expected[f"scheduler_framework_extension_point_duration_seconds_count{{{labels}}}"] = 10
         for query, value in expected.items():
             with self.subTest(query):
                 wait(f"{query} is {value}", lambda: self.ask(query) == [value], 10, say=lambda: self.ask(query))

@@ -79,9 +79,26 @@ fn a_binding_takes_from_its_order_to_its_conclusion() {
     world.catch_up();
     let seen = world.scheduler.take_observations();
     let took = Duration::from_secs(3);
-    let profile = "default-scheduler".into();
-    let bound = Observation::PointRan { point: Point::Bind, profile, status: "Success", took };
-    assert!(seen.contains(&bound), "{seen:?}");
+    let points: Vec<(Point, &str, Duration)> = seen
+        .iter()
+        .filter_map(|seen| match seen {
+            Observation::PointRan { point, pod, status, took } if *pod.name == *"a" => {
+                Some((*point, *status, *took))
+            }
+            _ => None,
+        })
+        .collect();
+    let at_once = |point| (point, "Success", Duration::ZERO);
+    assert_eq!(
+        points,
+        [
+            at_once(Point::Reserve),
+            at_once(Point::Permit),
+            at_once(Point::PreBind),
+            (Point::Bind, "Success", took),
+            at_once(Point::PostBind),
+        ]
+    );
     let bound = seen.iter().find(|seen| matches!(seen, Observation::Bound { .. }));
     let Some(Observation::Bound { pod, attempts: 1, since_queued, since_attempt, was_flushed: false }) =
         bound

@@ -1,10 +1,11 @@
 //! What time it is: the one place where this crate reads the clock.
 
 use std::fmt;
-use std::sync::Arc;
-use std::time::SystemTime;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
 
 use supercargo_model::Timestamp;
+use tokio::time::Instant;
 
 /// Tells the time.
 #[derive(Clone)]
@@ -36,6 +37,12 @@ impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Clock").field(&self.now()).finish()
     }
+}
+
+/// How much time has passed since this was first asked.
+pub(crate) fn elapsed() -> Duration {
+    static BEGAN: OnceLock<Instant> = OnceLock::new();
+    BEGAN.get_or_init(Instant::now).elapsed()
 }
 
 /// `2026-01-31T12:00:00Z`, as the API writes a `Time`.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use supercargo_engine::{
     Decision, ExtenderSettings, Observation, Order, Outcome, QueueEvent, Scheduler, SchedulerOptions,
-    Standing, Ticket, Whereabouts,
+    Standing, Stopwatch, Ticket, Whereabouts,
 };
 use supercargo_extender::ExtenderClient;
 use supercargo_framework::{Effect, ExtenderAnswer, ExtenderQuestion, Profile};
@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
 use crate::client::ApiServer;
-use crate::clock::Clock;
+use crate::clock::{Clock, elapsed};
 use crate::perform::{Conclusion, PerformCounts, Performer, PerformerOptions};
 use crate::watch::{WatchEvent, Watched};
 use crate::watches::{Progress, Watches};
@@ -157,6 +157,7 @@ impl<O: Observer> Driver<O> {
     /// Begins to watch the cluster. Commands come in through the channel.
     pub fn start(options: DriverOptions, observer: O, commands: mpsc::Receiver<Command>) -> Self {
         let DriverOptions { scheduler, server, clock, hostname, seed, extenders, leads } = options;
+        let scheduler = scheduler.with_stopwatch(Stopwatch(elapsed));
         let (watches, watched) =
             Watches::start(server.clone(), seed, scheduler.profiles(), !extenders.is_empty());
         let performer = PerformerOptions { server, clock: clock.clone(), hostname, seed };

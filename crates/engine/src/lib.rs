@@ -23,7 +23,7 @@ pub use evaluate::{Evaluation, FilterWord, PluginScores, Rules, Thoroughness, ev
 pub use index::{IndexLimits, IndexStatistics};
 pub use scheduler::{
     Everything, ExtenderSettings, Observation, Order, PodPlace, QueueEvent, QueueLengths, QueuePart,
-    Scheduler, SchedulerOptions, Standing, Ticket, Whereabouts,
+    Scheduler, SchedulerOptions, Standing, Stopwatch, Ticket, Whereabouts,
 };
 
 #[cfg(test)]

@@ -120,11 +120,15 @@ impl Scheduler {
         let pod = self.queue.get(slot).queued.pod.clone();
         let node = self.engine.cluster.snapshot().node(row).name().clone();
         let mut state = self.engine.prepare(&pod, now);
+        let began = self.stopwatch.read();
         let reserved = self.reserve(&pod, row, &mut state, now);
-        let permitted = match reserved {
-            Ok(()) => self.permit(&pod, row, &mut state, now),
-            Err(failure) => Err(failure),
-        };
+        self.observe_at_once(Point::Reserve, &pod, &reserved, began);
+        let permitted = reserved.and_then(|()| {
+            let began = self.stopwatch.read();
+            let permitted = self.permit(&pod, row, &mut state, now);
+            self.observe_at_once(Point::Permit, &pod, &permitted, began);
+            permitted
+        });
         let waits = match permitted {
             Ok(waits) => waits,
             Err(failure) => {
@@ -373,7 +377,7 @@ impl Scheduler {
         binding.state = state;
         if was_pre_bind && matches!(binding.stage, Stage::Extender(_)) {
             binding.began = now;
-            self.observe_point(Point::PreBind, &pod.spec.scheduler_name, "Success", began, now);
+            self.observe_point(Point::PreBind, &pod, "Success", now.since(began));
         }
         stepped
     }
@@ -468,13 +472,14 @@ impl Scheduler {
             pod: pod.clone(),
         });
         let Some(row) = self.engine.cluster.snapshot().row_of(&node) else { return };
-        let profile = binding.profile.as_deref();
+        let (profile, began) = (binding.profile.as_deref(), self.stopwatch.read());
         self.engine.with_cycle_of(profile, &pod, &mut binding.state, now, |profile, cycle, memories| {
             let node = cycle.cluster().node(row);
             for named in profile.post_bind.iter().filter(|named| concerns(profile, named.name, &pod)) {
                 named.plugin.post_bind(cycle, memories, node);
             }
         });
+        self.observe_point(Point::PostBind, &pod, "Success", self.stopwatch.since(began));
         let PodsToActivate(wanted) = binding.state.take();
         self.activate(&wanted, now);
     }

@@ -36,7 +36,7 @@ pub use consulting::ExtenderSettings;
 use eviction::Eviction;
 use happenings::Happening;
 use house::House;
-pub use observations::{Observation, QueueEvent, QueuePart, Standing};
+pub use observations::{Observation, QueueEvent, QueuePart, Standing, Stopwatch};
 pub use queue::QueueLengths;
 use queue::{Patience, Queue};
 pub use whereabouts::{PodPlace, Whereabouts};
@@ -98,6 +98,7 @@ pub struct Scheduler {
     tickets: FxHashMap<Ticket, Waiter>,
     last_ticket: u64,
     orders: Vec<Order>,
+    stopwatch: Stopwatch,
 }
 
 /// Who waits for an order to be carried out.
@@ -127,6 +128,7 @@ impl Scheduler {
             tickets: FxHashMap::default(),
             last_ticket: 0,
             orders: Vec::new(),
+            stopwatch: Stopwatch::default(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! What the scheduler has seen itself do, for those who count: the pure side of the metrics.
 //!
-//! The scheduler reads no clock, so durations here are differences of the times that its driver told it.
+//! The scheduler reads no clock: durations here are differences of the times that its driver told it, or what the driver's
+//! [`Stopwatch`] says.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use supercargo_framework::{Actions, ClusterEvent, EventResource, Point};
-use supercargo_model::{Pod, Timestamp};
+use supercargo_model::Pod;
 
 use super::{QueueLengths, Scheduler};
 
@@ -51,12 +52,12 @@ pub enum Observation {
         /// How long ago the attempt began.
         since_attempt: Duration,
     },
-    /// All plugins of an extension point were run for a pod on its way to a node.
+    /// All plugins of an extension point were run for a pod.
     PointRan {
         /// The point.
         point: Point,
-        /// The pod's `spec.schedulerName`.
-        profile: Arc<str>,
+        /// The pod.
+        pod: Arc<Pod>,
         /// What came of it: a status code's name, as upstream.
         status: &'static str,
         /// How long it took, with what it waited for.
@@ -144,6 +145,11 @@ pub struct Standing {
     pub unschedulable: BTreeMap<(&'static str, Box<str>), usize>,
 }
 
+/// Says how much time has passed since some fixed moment, for whoever wants to know how long plugins take. Nothing but
+/// observations depends on it. Without a driver, no time passes.
+#[derive(Clone, Copy)]
+pub struct Stopwatch(pub fn() -> Duration);
+
 /// What was observed and not taken yet.
 #[derive(Debug, Default)]
 pub(super) struct Observations {
@@ -195,6 +201,28 @@ fn cluster_label(event: &ClusterEvent) -> Cow<'static, str> {
     })
 }
 
+impl Stopwatch {
+    pub(super) fn read(self) -> Duration {
+        (self.0)()
+    }
+
+    pub(super) fn since(self, began: Duration) -> Duration {
+        self.read().saturating_sub(began)
+    }
+}
+
+impl Default for Stopwatch {
+    fn default() -> Self {
+        Stopwatch(|| Duration::ZERO)
+    }
+}
+
+impl std::fmt::Debug for Stopwatch {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Stopwatch")
+    }
+}
+
 impl Observations {
     pub(super) fn note(&mut self, observation: Observation) {
         if let Some(Observation::Queued { queue, event, pods }) = self.list.last_mut()
@@ -219,6 +247,13 @@ impl Observations {
 }
 
 impl Scheduler {
+    /// Measures how long plugins take.
+    #[must_use]
+    pub fn with_stopwatch(mut self, stopwatch: Stopwatch) -> Self {
+        self.stopwatch = stopwatch;
+        self
+    }
+
     /// What was observed since the last time.
     pub fn take_observations(&mut self) -> Vec<Observation> {
         self.queue.observations.take()
@@ -253,15 +288,14 @@ impl Scheduler {
         self.queue.observations.note(observation);
     }
 
+    /// All plugins of a point were run for a pod: what came of it, and how long it took.
     pub(super) fn observe_point(
         &mut self,
         point: Point,
-        profile: &str,
+        pod: &Arc<Pod>,
         status: &'static str,
-        since: Timestamp,
-        now: Timestamp,
+        took: Duration,
     ) {
-        let (profile, took) = (Arc::from(profile), now.since(since));
-        self.observe(Observation::PointRan { point, profile, status, took });
+        self.observe(Observation::PointRan { point, pod: pod.clone(), status, took });
     }
 }

@@ -170,8 +170,8 @@ impl Observer for RunObserver {
                 let result = if is_rejected { AttemptResult::Unschedulable } else { AttemptResult::Error };
                 metrics.attempt(&pod.spec.scheduler_name, result, since_attempt);
             }
-            Observation::PointRan { point, profile, status, took } => {
-                metrics.extension_point(point_label(point), &profile, status, took);
+            Observation::PointRan { point, pod, status, took } => {
+                metrics.extension_point(point_label(point), &pod.spec.scheduler_name, status, took);
             }
             Observation::PreemptionTried => metrics.preemption_attempt(),
             Observation::VictimsChosen(victims) => metrics.preemption(victims),

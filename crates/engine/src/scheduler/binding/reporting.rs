@@ -1,6 +1,7 @@
 //! What there is to tell of a binding: how it ended, and how far it has come.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use supercargo_framework::Point;
 use supercargo_model::{Pod, Timestamp};
@@ -41,7 +42,7 @@ impl Binding {
 
 impl Scheduler {
     pub(super) fn observe_bound(&mut self, binding: &Binding, now: Timestamp) {
-        self.observe_point(Point::Bind, &binding.pod.spec.scheduler_name, "Success", binding.began, now);
+        self.observe_point(Point::Bind, &binding.pod, "Success", now.since(binding.began));
         if let QueuePlace::Held(waiting) = &binding.place {
             self.observe(Observation::Bound {
                 pod: binding.pod.clone(),
@@ -65,8 +66,25 @@ impl Scheduler {
             Stage::PreBind(..) => Point::PreBind,
             Stage::Extender(_) | Stage::Bind(..) => Point::Bind,
         };
-        let (profile, began) = (binding.pod.spec.scheduler_name.clone(), binding.began);
-        self.observe_point(point, &profile, status, began, now);
+        let (pod, took) = (binding.pod.clone(), now.since(binding.began));
+        self.observe_point(point, &pod, status, took);
+    }
+
+    /// Reserve, or Permit, was run at once.
+    pub(super) fn observe_at_once<T>(
+        &mut self,
+        point: Point,
+        pod: &Arc<Pod>,
+        result: &Result<T, Failure>,
+        began: Duration,
+    ) {
+        let took = self.stopwatch.since(began);
+        let status = match result {
+            Ok(_) => "Success",
+            Err(failure) if failure.is_rejected => "Unschedulable",
+            Err(_) => "Error",
+        };
+        self.observe_point(point, pod, status, took);
     }
 
     /// Puts a pod back into the queue that was given a node.
