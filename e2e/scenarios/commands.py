@@ -29,7 +29,7 @@ class Commanding(Case):
         self.wait_bound("placed")
         (self.folder / "kubectl-supercargo").symlink_to(settings.SUPERCARGO)
 
-    def run_command(self, *words, user="admin", notes=None):
+    def run_command(self, *words, user="admin", notes=None, code=0):
         """What a command prints, run with the administrator's rights, or a user's, and our binary as a plugin of kubectl."""
         environment = {
             **os.environ, "KUBECONFIG": str(self.cluster.kubeconfig(user)), "PATH": f"{self.folder}:{os.environ['PATH']}",
@@ -37,7 +37,7 @@ class Commanding(Case):
         }
         words = [str(word) for word in words]
         result = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=30, check=False)
-        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.returncode, code, result.stderr)
         for note in notes or ():
             self.assertIn(note, result.stderr)
         return result.stdout
@@ -80,6 +80,16 @@ class Commands(Commanding):
             self.assertIn("default/waiting would stay pending", said)
             self.assertIn("Insufficient cpu", said)
             self.assertIn("TaintToleration", said)
+
+    @ours_only
+    def test_namespace_and_context_are_as_kubectl_has_them(self):
+        words = (settings.SUPERCARGO, "explain", "--scheduler", "none")
+        self.assertIn("default/waiting would stay pending", self.run_command(*words, "waiting", "-n", "default", "--context", "e2e"))
+        self.assertEqual(self.run_command(*words, "-n", "kube-system"), "no pod is pending\n")
+        wrong = {"waiting": ("-n", "kube-system"), "kube-system/waiting": ()}
+        for name, rest in wrong.items():
+            self.run_command(*words, name, *rest, code=1, notes=["there is no pod kube-system/waiting"])
+        self.run_command(*words, "waiting", "--context", "other", code=1, notes=['cannot use the context "other"'])
 
     @ours_only
     def test_a_dump_is_explained_offline(self):

@@ -43,6 +43,8 @@ const KEEPALIVE_RETRIES: u32 = 3;
 pub struct ConnectOptions {
     /// The kubeconfig file, `--kubeconfig` or `clientConnection.kubeconfig`.
     pub kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig; its current one if none is given.
+    pub context: Option<String>,
     /// The address of the server, `--master`: goes before what the kubeconfig says.
     pub master: Option<String>,
     /// How many requests are made; none for as many as there are.
@@ -53,7 +55,8 @@ impl ConnectOptions {
     /// What a configuration and `--master` say.
     pub fn new(connection: &ClientConnection, master: Option<String>) -> Self {
         let kubeconfig = Some(&connection.kubeconfig).filter(|path| !path.is_empty()).map(PathBuf::from);
-        ConnectOptions { kubeconfig, master, limit: RateLimit::new(connection.qps, connection.burst) }
+        let limit = RateLimit::new(connection.qps, connection.burst);
+        ConnectOptions { kubeconfig, context: None, master, limit }
     }
 }
 
@@ -65,6 +68,16 @@ pub enum ConnectError {
     Kubeconfig {
         /// The file.
         path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The kubeconfig of the user is not there, or has no such context.
+    #[error(
+        "cannot use the context {context:?} of your kubeconfig: {reason}; kubectl config get-contexts lists them"
+    )]
+    Context {
+        /// The context.
+        context: String,
         /// What is wrong with it.
         reason: String,
     },
@@ -121,7 +134,7 @@ impl ApiServer {
     /// Gets ready to talk to the server. Whether it is there shows at the first request.
     ///
     /// Found is, in this order: the kubeconfig file that is named, the address alone, the cluster that this process is a
-    /// pod of, the kubeconfig of the user (`$KUBECONFIG`, `~/.kube/config`).
+    /// pod of, the kubeconfig of the user (`$KUBECONFIG`, `~/.kube/config`). With a context, it is a kubeconfig's.
     pub async fn connect(options: &ConnectOptions) -> Result<Self, ConnectError> {
         let config = find(options).await?;
         let server = config.cluster_url.to_string();
@@ -134,8 +147,11 @@ impl ApiServer {
 async fn find(options: &ConnectOptions) -> Result<kube::Config, ConnectError> {
     let master = options.master.as_deref().filter(|master| !master.is_empty()).map(address).transpose()?;
     let kubeconfig = options.kubeconfig.as_deref().filter(|path| !path.as_os_str().is_empty());
+    let choice = KubeConfigOptions { context: options.context.clone(), ..KubeConfigOptions::default() };
     let mut config = match (kubeconfig, &master) {
-        (Some(path), _) => from_file(path).await?,
+        (Some(path), _) => from_file(path, &choice).await?,
+        // Only the user's kubeconfig has contexts.
+        (None, _) if choice.context.is_some() => from_user(&choice).await?,
         (None, Some(master)) => kube::Config::new(master.clone()),
         (None, None) => from_surroundings().await?,
     };
@@ -150,13 +166,20 @@ async fn find(options: &ConnectOptions) -> Result<kube::Config, ConnectError> {
     Ok(config)
 }
 
-async fn from_file(path: &Path) -> Result<kube::Config, ConnectError> {
+async fn from_file(path: &Path, choice: &KubeConfigOptions) -> Result<kube::Config, ConnectError> {
     let failed = |error: kube::config::KubeconfigError| ConnectError::Kubeconfig {
         path: path.to_owned(),
         reason: chain(&error),
     };
     let kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
-    kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.map_err(failed)
+    kube::Config::from_custom_kubeconfig(kubeconfig, choice).await.map_err(failed)
+}
+
+async fn from_user(choice: &KubeConfigOptions) -> Result<kube::Config, ConnectError> {
+    let context = choice.context.clone().unwrap_or_default();
+    kube::Config::from_kubeconfig(choice)
+        .await
+        .map_err(|error| ConnectError::Context { context, reason: chain(&error) })
 }
 
 async fn from_surroundings() -> Result<kube::Config, ConnectError> {

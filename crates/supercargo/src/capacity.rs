@@ -22,7 +22,10 @@ pub(crate) struct CapacityArguments {
     pub(crate) files: Vec<String>,
     #[command(flatten)]
     pub(crate) connect: ConnectArguments,
-    /// A pod to count more of, bound or pending; may be given several times; without a namespace, of the
+    /// The namespace of pods that are named without one; without --like, only pods of it are counted that are pending
+    #[arg(short, long, value_name = "NAMESPACE")]
+    pub(crate) namespace: Option<String>,
+    /// A pod to count more of, bound or pending; may be given several times; without a namespace, of -n, or the
     /// namespace `default`, or the kubeconfig's
     #[arg(long, value_name = "[NAMESPACE/]NAME")]
     pub(crate) like: Vec<String>,
@@ -43,10 +46,12 @@ pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::R
     }
     let scheduler = Scheduler::from_file(options.config.as_deref(), registry)?;
     let names: Vec<&str> = options.like.iter().map(String::as_str).collect();
-    let mut files = ClusterFiles::load(&options.files, &options.connect, &scheduler, &names)?;
+    let namespace = options.namespace.as_deref();
+    let mut files = ClusterFiles::load(&options.files, &options.connect, &scheduler, &names, namespace)?;
     let mut capacities: Vec<Capacity> = Vec::new();
     if options.like.is_empty() && files.manifests.is_empty() {
         files.keep_ours(&scheduler);
+        namespace.into_iter().for_each(|namespace| files.keep_namespace(namespace));
     }
     for kind in of_a_kind(models(&files, &options.like)?) {
         let profile = scheduler.profile(&kind[0])?;

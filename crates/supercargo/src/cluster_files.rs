@@ -114,22 +114,33 @@ impl ClusterFiles {
         }
     }
 
-    /// From the files, or from the API server if there are none. `names` are those of the pods that it is about.
+    /// From the files, or from the API server if there are none. `names` are those of the pods that it is about; those
+    /// without a namespace are of `namespace`, if that is given.
     pub(crate) fn load(
         files: &[String],
         connect: &ConnectArguments,
         scheduler: &Scheduler,
         names: &[&str],
+        namespace: Option<&str>,
     ) -> anyhow::Result<Self> {
-        if !files.is_empty() {
-            return ClusterFiles::read(files, scheduler);
+        if files.is_empty() {
+            return wait_for(ClusterFiles::ask(connect, scheduler, names, namespace));
         }
-        wait_for(ClusterFiles::ask(connect, scheduler, names))
+        let mut read = ClusterFiles::read(files, scheduler)?;
+        if let Some(namespace) = namespace {
+            namespace.clone_into(&mut read.default_namespace);
+        }
+        Ok(read)
     }
 
-    async fn ask(connect: &ConnectArguments, scheduler: &Scheduler, names: &[&str]) -> anyhow::Result<Self> {
+    async fn ask(
+        connect: &ConnectArguments,
+        scheduler: &Scheduler,
+        names: &[&str],
+        namespace: Option<&str>,
+    ) -> anyhow::Result<Self> {
         let server = connect.connect().await?;
-        let default_namespace = server.client().default_namespace().to_owned();
+        let default_namespace = namespace.unwrap_or_else(|| server.client().default_namespace()).to_owned();
         let named = names
             .first()
             .map(|name| name.split_once('/').map_or(&*default_namespace, |(namespace, _)| namespace));
@@ -193,6 +204,11 @@ impl ClusterFiles {
     /// A pod's name with its namespace.
     pub(crate) fn full_name(&self, name: &str) -> String {
         if name.contains('/') { name.to_owned() } else { format!("{}/{name}", self.default_namespace) }
+    }
+
+    /// Leaves out pending pods of other namespaces.
+    pub(crate) fn keep_namespace(&mut self, namespace: &str) {
+        self.pending.retain(|pod| *pod.namespace == *namespace);
     }
 
     /// Leaves out pending pods that are not the scheduler's to place, and says so.

@@ -21,6 +21,9 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 pub(crate) struct DumpOptions {
     #[command(flatten)]
     pub(crate) connect: ConnectArguments,
+    /// Where you may not read a kind in all namespaces, read that of this one
+    #[arg(short, long, value_name = "NAMESPACE")]
+    pub(crate) namespace: Option<String>,
     /// The scheduler's configuration, which says what has to be read; the default one if not given
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<String>,
@@ -61,7 +64,7 @@ pub(crate) fn run(options: &DumpOptions, registry: &Registry) -> anyhow::Result<
     if options.files.is_empty() {
         let objects = wait_for(async {
             let server = options.connect.connect().await?;
-            LiveObjects::read(&server, &scheduler, None).await
+            LiveObjects::read(&server, &scheduler, options.namespace.as_deref()).await
         })?;
         stderr.push_str(&objects.notes());
         let sources = objects

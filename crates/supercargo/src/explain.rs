@@ -16,7 +16,7 @@ use crate::side_by_side::side_by_side;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainOptions {
-    /// Only this pod of the live cluster, pending or bound; without a namespace, of the kubeconfig's
+    /// Only this pod of the live cluster, pending or bound; without a namespace, of -n, or the kubeconfig's
     #[arg(value_name = "[NAMESPACE/]NAME")]
     pub(crate) live_pod: Option<String>,
     /// What `supercargo dump`, or `kubectl get … -o yaml` or `-o json`, printed; `-` is standard input. Without files the
@@ -27,10 +27,13 @@ pub(crate) struct ExplainOptions {
     pub(crate) connect: ConnectArguments,
     #[command(flatten)]
     pub(crate) ask: AskArguments,
+    /// The namespace of a pod that is named without one; without a pod, only those of it that are pending
+    #[arg(short, long, value_name = "NAMESPACE")]
+    pub(crate) namespace: Option<String>,
     /// The scheduler's configuration; the default one if not given
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<String>,
-    /// Only this pod of the files, pending or bound; without a namespace, of the namespace `default`
+    /// Only this pod of the files, pending or bound; without a namespace, of -n, or the namespace `default`
     #[arg(long, value_name = "[NAMESPACE/]NAME", conflicts_with = "live_pod")]
     pub(crate) pod: Option<String>,
     /// How to print it
@@ -94,7 +97,12 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
     }
     let scheduler = Scheduler::from_file(options.config.as_deref(), registry)?;
     let name = options.live_pod.as_deref().or(options.pod.as_deref());
-    let mut files = ClusterFiles::load(&options.files, &options.connect, &scheduler, name.as_slice())?;
+    let namespace = options.namespace.as_deref();
+    let mut files =
+        ClusterFiles::load(&options.files, &options.connect, &scheduler, name.as_slice(), namespace)?;
+    if let (None, Some(namespace)) = (name, namespace) {
+        files.keep_namespace(namespace);
+    }
     let mut asked = name.and_then(|name| options.ask(&scheduler, &mut files, name));
     let pods = match (chosen_pods(&mut files, &scheduler, name), &asked) {
         (Err(error), Some(asked)) if !asked.report.decisions.is_empty() => {

@@ -22,6 +22,9 @@ pub(crate) struct ConnectArguments {
     /// The kubeconfig of the cluster; without it, the cluster that this runs in, `$KUBECONFIG` or `~/.kube/config`
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig; its current one if not given
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
     /// The address of the API server; goes before what the kubeconfig says
     #[arg(long, value_name = "URL")]
     pub(crate) master: Option<String>,
@@ -36,7 +39,8 @@ pub(crate) struct LiveObjects {
 
 impl ConnectArguments {
     pub(crate) fn options(&self) -> ConnectOptions {
-        ConnectOptions { kubeconfig: self.kubeconfig.clone(), master: self.master.clone(), limit: None }
+        let ConnectArguments { kubeconfig, context, master } = self.clone();
+        ConnectOptions { kubeconfig, context, master, limit: None }
     }
 
     pub(crate) async fn connect(&self) -> anyhow::Result<ApiServer> {
@@ -48,6 +52,7 @@ impl ConnectArguments {
         let flag = match self {
             _ if files.is_empty() => return None,
             ConnectArguments { kubeconfig: Some(file), .. } => format!("--kubeconfig {}", file.display()),
+            ConnectArguments { context: Some(context), .. } => format!("--context {context}"),
             ConnectArguments { master: Some(master), .. } => format!("--master {master}"),
             ConnectArguments { .. } => return None,
         };

@@ -46,6 +46,21 @@ fn a_table_for_each_pending_pod() {
 }
 
 #[test]
+fn a_namespace_is_that_of_names_without_one_and_of_whatever_is_pending() {
+    check_text(&["explain", "-f", "-", "-n", "default"], &cluster(), &format!("{WEB}\n{TRAIN}"));
+    check_text(&["explain", "-f", "-", "--namespace", "shop"], &cluster(), "no pod is pending\n");
+    check_text(&["explain", "-f", "-", "--pod", "default/web-1", "-n", "shop"], &cluster(), WEB);
+    let output = supercargo(&["explain", "-f", "-", "--pod", "web-1", "-n", "shop"], &cluster());
+    check(&output, 1, &["there is no pod shop/web-1 in the files"]);
+    let output = supercargo(&["capacity", "-f", "-", "-n", "shop"], &cluster());
+    check(&output, 1, &["no pod to count"]);
+    let output = supercargo(&["explain", "-f", "-", "--context", "staging"], &cluster());
+    check(&output, 2, &["--context staging names a live cluster"]);
+    let output = supercargo(&["explain", "-f", "-", "--scheduler", "https://there"], &cluster());
+    check(&output, 2, &["--scheduler https://there names a live scheduler"]);
+}
+
+#[test]
 fn wide_adds_the_event() {
     let event = "  event: 0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu. no new claims \
                  to deallocate, preemption: 0/3 nodes are available: 1 No preemption victims found for incoming pod, 2 \
