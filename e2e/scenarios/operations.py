@@ -83,6 +83,11 @@ class Endpoints(Case):
             return lease and lease["spec"].get("holderIdentity")
 
         wait("it has the lease", holder, 20)
+        self.addCleanup(self.api.delete_all, "events", namespace="kube-system")
+        event = wait("people are told", lambda: self.api.list("events", "kube-system"))[0]
+        self.assertEqual((event["reason"], event["note"]), ("LeaderElection", f"{holder()} became leader"))
+        self.assertEqual((event["regarding"]["kind"], event["regarding"]["name"]), ("Lease", "kube-scheduler"))
+        self.assertEqual((event["type"], event["deprecatedSource"]["component"]), ("Normal", "default-scheduler"))
         self.assertEqual(scheduler.process.terminate(), 0)
         self.assertFalse(holder())
         self.assertEqual(scheduler.get("/healthz"), (0, ""))

@@ -46,6 +46,23 @@ fn only(asked: &Asked) -> (String, String, Value) {
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler";
 
 #[tokio::test]
+async fn who_leads_is_announced_on_the_lease() {
+    let lease = json!({"kind": "Lease", "metadata": {"uid": "u", "resourceVersion": "7"}});
+    let (client, asked) = server(200, lease);
+    let store = KubeLeaseStore::new(client, "kube-system", "kube-scheduler");
+    let noon = "2026-11-16T12:00:00Z".parse().expect("a time");
+    assert_eq!(store.announce("host_1", "default-scheduler", noon).await, Ok(()));
+    let asked = asked.lock().expect("free");
+    assert_eq!(asked[0].1, LEASE);
+    let (method, path, event) = &asked[1];
+    assert_eq!((method.as_str(), path.as_str()), ("POST", "/api/v1/namespaces/kube-system/events"));
+    assert_eq!(event["message"], "host_1 became leader");
+    assert_eq!(event["involvedObject"]["uid"], "u");
+    assert_eq!(event["lastTimestamp"], "2026-11-16T12:00:00Z");
+    assert_eq!(event["metadata"]["name"], "kube-scheduler.18e884bd48128000");
+}
+
+#[tokio::test]
 async fn a_lease_is_read_whole_and_written_whole() {
     let lease =
         json!({"kind": "Lease", "metadata": {"resourceVersion": "7", "future": 1}, "spec": {"future": [2]}});

@@ -14,6 +14,7 @@ use supercargo_cluster::{
 };
 use supercargo_engine::Scheduler;
 use supercargo_framework::Registry;
+use supercargo_operations::clock::time_of_day;
 use supercargo_operations::flags::RunFlags;
 use supercargo_operations::leader::{Election, Ended, KubeLeaseStore, Leadership, Watchdog, new_identity};
 use supercargo_operations::logs;
@@ -78,11 +79,15 @@ async fn schedule(flags: &RunFlags, registry: &Registry, settings: Settings) -> 
     };
     let journal = SharedJournal::default();
     let driver = Driver::start(driver, RunObserver::new(metrics.clone(), journal.clone()), commanded);
-    let election = settings.election.map(|(settings, namespace, name)| {
+    // As upstream, the first profile gives its name to events about the lease.
+    let component = settings.kube.profiles.first().map_or("", |profile| &profile.scheduler_name).to_owned();
+    let candidacy = settings.election.map(|(settings, namespace, name)| {
         let store = KubeLeaseStore::new(server.client().clone(), namespace, name);
-        Election::new(store, settings, new_identity())
+        let identity = new_identity();
+        let election = Election::new(store.clone(), settings, identity.clone());
+        election.map(|election| (election, Announcement { store, identity, component }))
     });
-    let election = election.transpose().context("leaderElection is not usable")?;
+    let (election, announcement) = candidacy.transpose().context("leaderElection is not usable")?.unzip();
     let watchdog = election.as_ref().map(Election::watchdog);
     let (stop_serving, serving_stopped) = oneshot::channel();
     let (shown, config) = watch::channel(serde_json::to_value(&settings.effective)?);
@@ -129,6 +134,7 @@ async fn schedule(flags: &RunFlags, registry: &Registry, settings: Settings) -> 
                 match leadership {
                     Leadership::Leading => {
                         info!("This replica schedules from now on");
+                        announcement.clone().map(|announcement| tokio::spawn(announcement.make()));
                         leads.send_replace(true);
                     }
                     Leadership::Following { holder: Some(holder) } => info!(holder, "Another replica schedules"),
@@ -156,6 +162,22 @@ async fn schedule(flags: &RunFlags, registry: &Registry, settings: Settings) -> 
     tokio::select! {
         () = stopped => Ok(0),
         _ = signals.next() => Ok(1),
+    }
+}
+
+/// Tells people that we lead.
+#[derive(Clone)]
+struct Announcement {
+    store: KubeLeaseStore,
+    identity: String,
+    component: String,
+}
+
+impl Announcement {
+    async fn make(self) {
+        if let Err(error) = self.store.announce(&self.identity, &self.component, time_of_day()).await {
+            warn!("The event that this replica leads could not be recorded: {error}");
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::future::Future;
 
 use http::{Method, Request};
+use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
 
@@ -47,6 +48,38 @@ impl KubeLeaseStore {
     /// The lease of this name. The client should be one of its own, lest a renewal wait behind thousands of bindings.
     pub fn new(client: Client, namespace: impl Into<String>, name: impl Into<String>) -> Self {
         KubeLeaseStore { client, namespace: namespace.into(), name: name.into() }
+    }
+
+    /// Tells people that we lead, by an event on the lease: with client-go's reason and words, in the core group as it does.
+    pub async fn announce(&self, identity: &str, component: &str, now: Timestamp) -> Result<(), StoreError> {
+        let lease = self.send(Method::GET, self.object(), None).await?;
+        let time = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let event = json!({
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {
+                "name": format!("{}.{:x}", self.name, now.as_nanosecond()),
+                "namespace": self.namespace,
+            },
+            "involvedObject": {
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "namespace": self.namespace,
+                "name": self.name,
+                "uid": lease["metadata"]["uid"],
+                "resourceVersion": lease["metadata"]["resourceVersion"],
+            },
+            "type": "Normal",
+            "reason": "LeaderElection",
+            "message": format!("{identity} became leader"),
+            "source": {"component": component},
+            "reportingComponent": component,
+            "firstTimestamp": time,
+            "lastTimestamp": time,
+            "count": 1,
+        });
+        let events = format!("/api/v1/namespaces/{}/events", self.namespace);
+        self.send(Method::POST, events, Some(event)).await.map(|_| ())
     }
 
     fn collection(&self) -> String {
