@@ -10,7 +10,7 @@ use kube::{Client, Config};
 use supercargo_operations::flags::RunFlags;
 use supercargo_operations::leader::{Election, KubeLeaseStore, LeaderSettings, Leadership, new_identity};
 use supercargo_operations::metrics::{self, Metrics};
-use supercargo_operations::serve::{Access, Check, KubeReviewer, Routes, Server};
+use supercargo_operations::serve::{Access, Check, FollowedAuthority, KubeReviewer, Routes, Server};
 use supercargo_operations::signals::{Signal, Signals};
 use supercargo_operations::{logs, serve};
 use tokio::sync::watch;
@@ -58,7 +58,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         None
     });
     let mut server = None;
-    if let Some(options) = flags.serving.options(&flags.access, authority) {
+    if let Some(options) = flags.serving.options(&flags.access, Some(FollowedAuthority::new(authority))) {
         let listening = Server::listen(options).await?;
         let leader = Check::new("leaderElection", move || watchdog.check());
         let routes = Routes::new()

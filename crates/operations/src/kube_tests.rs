@@ -11,7 +11,10 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use crate::leader::{KubeLeaseStore, LeaseStore as _, StoreError};
-use crate::serve::{KubeReviewer, Reviewer as _, User, Verdict, look_up_client_authority};
+use crate::serve::{
+    FollowedAuthority, KubeReviewer, Reviewer as _, User, Verdict, follow_client_authority,
+    look_up_client_authority,
+};
 
 /// What was asked: method, path, body.
 type Asked = Arc<Mutex<Vec<(String, String, Value)>>>;
@@ -159,4 +162,21 @@ async fn the_client_authority_is_looked_up() {
     assert_eq!(look_up_client_authority(client).await, Ok(None));
     let (client, _) = server(403, failure(403, "Forbidden"));
     assert!(look_up_client_authority(client).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_client_authority_is_followed() {
+    let map = json!({"kind": "ConfigMap", "metadata": {}, "data": {"client-ca-file": "PEM"}});
+    let (client, asked) = server(200, map);
+    let followed = FollowedAuthority::new(None);
+    let following = follow_client_authority(client, followed.clone());
+    let minutes = std::time::Duration::from_secs(150);
+    assert!(tokio::time::timeout(minutes, following).await.is_err(), "it never ends");
+    assert_eq!(followed.get().as_deref(), Some("PEM"));
+    assert_eq!(asked.lock().expect("free").len(), 2);
+
+    let (client, _) = server(500, failure(500, "InternalError"));
+    let following = follow_client_authority(client, followed.clone());
+    assert!(tokio::time::timeout(minutes, following).await.is_err());
+    assert_eq!(followed.get().as_deref(), Some("PEM"), "what cannot be looked up stays");
 }

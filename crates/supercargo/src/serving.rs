@@ -1,9 +1,14 @@
 //! Serves pages over HTTPS to those whom the API server allows.
 
+use std::future::pending;
+
 use anyhow::anyhow;
 use supercargo_cluster::{ApiServer, ConnectOptions};
 use supercargo_operations::flags::{AccessFlags, ServingFlags};
-use supercargo_operations::serve::{Access, KubeReviewer, Routes, Server, look_up_client_authority};
+use supercargo_operations::serve::{
+    Access, FollowedAuthority, KubeReviewer, Routes, Server, follow_client_authority,
+    look_up_client_authority,
+};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tracing::{info, warn};
@@ -20,6 +25,7 @@ pub(crate) async fn serve(
         return Ok(tokio::spawn(async {}));
     }
     let authority = client_authority(access, server).await?;
+    let followed = authority.clone().map(|authority| (server.client().clone(), authority));
     let Some(options) = serving.options(access, authority) else { return Ok(tokio::spawn(async {})) };
     let access = Access::new(&access.authorization_always_allow_paths)?
         .with_token_reviewer(reviewer(access.authentication_kubeconfig.as_deref(), server).await?)
@@ -27,22 +33,39 @@ pub(crate) async fn serve(
     let listening = Server::listen(options).await?;
     info!("Serving securely on {}", listening.address());
     let stopped = async move { _ = stop.await };
-    Ok(tokio::spawn(listening.run(routes, access, stopped)))
+    let following = async move {
+        match followed {
+            Some((client, followed)) => follow_client_authority(client, followed).await,
+            None => pending().await,
+        }
+    };
+    Ok(tokio::spawn(async move {
+        tokio::select! {
+            () = listening.run(routes, access, stopped) => {}
+            never = following => match never {},
+        }
+    }))
 }
 
-/// The authority of client certificates in the cluster, if the flags name none.
-async fn client_authority(access: &AccessFlags, server: &ApiServer) -> anyhow::Result<Option<String>> {
+/// The authority of client certificates in the cluster, to be followed, if the flags name none.
+async fn client_authority(
+    access: &AccessFlags,
+    server: &ApiServer,
+) -> anyhow::Result<Option<FollowedAuthority>> {
     if access.client_ca_file.is_some() || access.authentication_skip_lookup {
         return Ok(None);
     }
-    match look_up_client_authority(server.client().clone()).await {
-        Ok(authority) => Ok(authority),
+    let authority = match look_up_client_authority(server.client().clone()).await {
+        Ok(authority) => authority,
         Err(error) if access.authentication_tolerate_lookup_failure => {
-            warn!("Client certificates count for nothing, the authority cannot be looked up: {error}");
-            Ok(None)
+            warn!(
+                "Client certificates count for nothing for now, the authority cannot be looked up: {error}"
+            );
+            None
         }
-        Err(error) => Err(anyhow!("cannot look up the authority of client certificates: {error}")),
-    }
+        Err(error) => return Err(anyhow!("cannot look up the authority of client certificates: {error}")),
+    };
+    Ok(Some(FollowedAuthority::new(authority)))
 }
 
 /// Asks the API server, as the user that a kubeconfig names, or as we are.

@@ -18,7 +18,7 @@ use supercargo_framework::GoDuration;
 
 pub use ignored::IgnoredFlags;
 
-use crate::serve::{CertificateSource, ClientAuthority, ServeOptions, TlsOptions};
+use crate::serve::{CertificateSource, ClientAuthority, FollowedAuthority, ServeOptions, TlsOptions};
 
 /// Where kube-scheduler serves.
 pub const DEFAULT_SECURE_PORT: u16 = 10259;
@@ -220,7 +220,11 @@ pub struct Overrides {
 impl ServingFlags {
     /// Where and how to serve; none if nothing is to be served. The authority is what was looked up in the cluster, which
     /// counts if no file is given.
-    pub fn options(&self, access: &AccessFlags, looked_up: Option<String>) -> Option<ServeOptions> {
+    pub fn options(
+        &self,
+        access: &AccessFlags,
+        looked_up: Option<FollowedAuthority>,
+    ) -> Option<ServeOptions> {
         if self.secure_port == 0 {
             return None;
         }
@@ -233,7 +237,7 @@ impl ServingFlags {
         };
         let client_authority = match (&access.client_ca_file, looked_up) {
             (Some(path), _) => ClientAuthority::File(path.clone()),
-            (None, Some(pem)) => ClientAuthority::Pem(pem),
+            (None, Some(followed)) => ClientAuthority::Followed(followed),
             (None, None) => ClientAuthority::None,
         };
         Some(ServeOptions {

@@ -1,7 +1,7 @@
 use clap::Parser;
 use supercargo_framework::GoDuration;
 
-use crate::serve::{CertificateSource, ClientAuthority};
+use crate::serve::{CertificateSource, ClientAuthority, FollowedAuthority};
 
 use super::{LoggingFormat, RunFlags, TlsVersion};
 
@@ -171,21 +171,24 @@ fn command_lines_of_others_work() {
 
 #[test]
 fn what_is_served_and_how() {
-    let options = |words: &str, looked_up: Option<&str>| {
+    let followed = FollowedAuthority::new(Some("PEM".to_owned()));
+    let options = |words: &str, looked_up: Option<&FollowedAuthority>| {
         let flags = parse(words);
-        flags.serving.options(&flags.access, looked_up.map(str::to_owned))
+        flags.serving.options(&flags.access, looked_up.cloned())
     };
     assert!(options("--secure-port=0", None).is_none());
     let plain = options("", None).expect("served");
     assert_eq!(plain.certificate, CertificateSource::SelfSigned);
     assert_eq!(plain.client_authority, ClientAuthority::None);
     assert_eq!(plain.port, 10259);
-    let folder = options("--cert-dir d", Some("PEM")).expect("served");
+    let folder = options("--cert-dir d", Some(&followed)).expect("served");
     assert_eq!(folder.certificate, CertificateSource::Folder("d".into()));
-    assert_eq!(folder.client_authority, ClientAuthority::Pem("PEM".to_owned()));
-    let files =
-        options("--cert-dir d --tls-cert-file c --tls-private-key-file k --client-ca-file a", Some("PEM"))
-            .expect("served");
+    assert_eq!(folder.client_authority, ClientAuthority::Followed(followed.clone()));
+    let files = options(
+        "--cert-dir d --tls-cert-file c --tls-private-key-file k --client-ca-file a",
+        Some(&followed),
+    )
+    .expect("served");
     assert_eq!(files.certificate, CertificateSource::Files { certificate: "c".into(), key: "k".into() });
     assert_eq!(files.client_authority, ClientAuthority::File("a".into()), "a file goes before the cluster");
 }

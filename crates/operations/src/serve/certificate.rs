@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustls::crypto::CryptoProvider;
@@ -50,7 +50,45 @@ pub enum ClientAuthority {
     File(PathBuf),
     /// This one, in PEM.
     Pem(String),
+    /// The one that somebody follows, such as [`follow_client_authority`](super::follow_client_authority).
+    Followed(FollowedAuthority),
 }
+
+/// An authority that can change, in PEM, or none. Clones are the same one.
+#[derive(Clone, Debug, Default)]
+pub struct FollowedAuthority(Arc<Mutex<Option<String>>>);
+
+impl FollowedAuthority {
+    /// This one, until there is another.
+    pub fn new(pem: Option<String>) -> Self {
+        FollowedAuthority(Arc::new(Mutex::new(pem)))
+    }
+
+    /// It is this one from now on; false if it was already.
+    pub(super) fn set(&self, pem: String) -> bool {
+        let mut known = self.lock();
+        let is_news = known.as_ref() != Some(&pem);
+        *known = Some(pem);
+        is_news
+    }
+
+    /// What it is now.
+    pub fn get(&self) -> Option<String> {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PartialEq for FollowedAuthority {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for FollowedAuthority {}
 
 /// Why there is no TLS.
 #[derive(Debug, thiserror::Error)]
@@ -156,6 +194,7 @@ fn read(
         ClientAuthority::None => None,
         ClientAuthority::File(path) => Some(file(path)?),
         ClientAuthority::Pem(text) => Some(text.clone().into_bytes()),
+        ClientAuthority::Followed(followed) => followed.get().map(String::into_bytes),
     };
     Ok(Contents { certificate, key, authority })
 }

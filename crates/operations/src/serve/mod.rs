@@ -38,10 +38,10 @@ use tower::ServiceExt as _;
 pub use access::{
     ALWAYS_ALLOW_PATHS, Access, Answer, InvalidPath, Question, Refusal, Reviewer, TokenAnswer, User, Verdict,
 };
-pub use certificate::{CertificateSource, ClientAuthority, TlsError, TlsOptions};
+pub use certificate::{CertificateSource, ClientAuthority, FollowedAuthority, TlsError, TlsOptions};
 pub use health::Check;
 pub use page::Routes;
-pub use review::{KubeReviewer, look_up_client_authority};
+pub use review::{KubeReviewer, follow_client_authority, look_up_client_authority};
 
 use certificate::Tls;
 

@@ -1,5 +1,8 @@
 //! Reviews by an API server.
 
+use std::convert::Infallible;
+use std::time::Duration;
+
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use k8s_openapi::api::authorization::v1::{
     NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
@@ -7,10 +10,12 @@ use k8s_openapi::api::authorization::v1::{
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::api::{Api, PostParams};
+use tokio::time::sleep;
 
 use crate::cause::whole;
 
 use super::access::{Answer, Reviewer, TokenAnswer, User, Verdict};
+use super::certificate::FollowedAuthority;
 
 /// Asks an API server.
 #[derive(Clone)]
@@ -101,4 +106,25 @@ pub async fn look_up_client_authority(client: Client) -> Result<Option<String>, 
         .await
         .map_err(|error| format!("configmap {NAMESPACE}/{NAME}: {}", whole(&error)))?;
     Ok(map.and_then(|map| map.data?.remove("client-ca-file")))
+}
+
+/// How often it is looked whether the authority is still the same. Upstream hears of a change at once; authorities are replaced
+/// with days of overlap.
+const FOLLOW_PERIOD: Duration = Duration::from_secs(60);
+
+/// Looks the authority up again and again, for as long as somebody waits for it. One that cannot be looked up, or has gone, stays:
+/// nobody is to be locked out by that.
+pub async fn follow_client_authority(client: Client, followed: FollowedAuthority) -> Infallible {
+    loop {
+        sleep(FOLLOW_PERIOD).await;
+        match look_up_client_authority(client.clone()).await {
+            Ok(Some(authority)) => {
+                if followed.set(authority) {
+                    tracing::info!("The cluster has another authority of client certificates");
+                }
+            }
+            Ok(None) => {}
+            Err(error) => tracing::debug!(error, "The authority of client certificates cannot be looked up"),
+        }
+    }
 }

@@ -9,7 +9,7 @@ use tokio::time::{Duration, advance};
 
 use super::client::Authority;
 use crate::flags::TlsVersion;
-use crate::serve::certificate::{CertificateSource, ClientAuthority, Tls, TlsOptions};
+use crate::serve::certificate::{CertificateSource, ClientAuthority, FollowedAuthority, Tls, TlsOptions};
 use crate::serve::{User, subject};
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -61,6 +61,22 @@ async fn a_new_authority_is_taken() {
     fs::write(&path, Authority::new().pem).expect("written");
     advance(Duration::from_secs(11)).await;
     assert!(!Arc::ptr_eq(&first, &tls.config()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_authority_that_is_followed_is_taken_and_a_bad_one_is_not() {
+    let followed = FollowedAuthority::default();
+    let authority = ClientAuthority::Followed(followed.clone());
+    let mut tls = Tls::new(CertificateSource::SelfSigned, authority, TlsOptions::default(), LOOPBACK)
+        .expect("none yet");
+    let first = tls.config();
+    assert!(followed.set(Authority::new().pem));
+    advance(Duration::from_secs(11)).await;
+    let second = tls.config();
+    assert!(!Arc::ptr_eq(&first, &second));
+    followed.set("-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n".to_owned());
+    advance(Duration::from_secs(11)).await;
+    assert!(Arc::ptr_eq(&second, &tls.config()), "the old one stays");
 }
 
 #[tokio::test(start_paused = true)]
