@@ -73,6 +73,40 @@ class Endpoints(Case):
         arguments = {entry["name"]: entry["args"] for entry in shown["profiles"][0]["pluginConfig"]}
         self.assertEqual(arguments["NodeResourcesFit"]["scoringStrategy"]["type"], "LeastAllocated")
 
+    def test_what_runs_is_shown(self):
+        scheduler = self.start_scheduler()
+        for path in ("/statusz", "/flagz", "/metrics/slis"):
+            self.assertEqual(scheduler.get(path, "nobody")[0], 403)
+        code, text = scheduler.get("/metrics/slis")
+        self.assertEqual(code, 200)
+        self.assertIn('kubernetes_healthcheck{name="sched-handler-sync",type="readyz"} 1', text.splitlines())
+        self.assertRegex(text, r'kubernetes_healthchecks_total\{name="sched-handler-sync",status="success",type="readyz"\} \d')
+        # Programs say which version of the object they want; people get text.
+        for path, kind in (("/statusz", "Statusz"), ("/flagz", "Flagz")):
+            accept = f"application/json;v=v1beta1;g=config.k8s.io;as={kind}"
+            code, text = self.get_as(scheduler, path, accept)
+            self.assertEqual(code, 200, text)
+            shown = json.loads(text)
+            self.assertEqual((shown["kind"], shown["apiVersion"]), (kind, "config.k8s.io/v1beta1"))
+            self.assertEqual(self.get_as(scheduler, path, "application/json")[0], 406)
+            self.assertIn(path[1:], self.get_as(scheduler, path, "text/plain")[1].splitlines()[1])
+            if kind == "Flagz":
+                self.assertEqual(shown["flags"]["secure-port"], str(scheduler.port))
+                self.assertEqual(shown["flags"]["authorization-always-allow-paths"], "[/healthz,/readyz,/livez]")
+                self.assertEqual(shown["flags"]["pod-max-in-unschedulable-pods-duration"], "5m0s")
+            else:
+                self.assertEqual(shown["emulationVersion"], "1.36")
+                self.assertIn("/configz", shown["paths"])
+
+    def get_as(self, scheduler, path, accept):
+        client = scheduler.client("monitor")
+        connection = client.connect()
+        connection.request("GET", path, None, {**client.headers(), "Accept": accept})
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer.status, text
+
     def test_sigterm_is_a_graceful_end(self):
         """With leader election, it gives back the lease and ends without an error."""
         scheduler = self.start_scheduler({"leaderElection": {"leaderElect": True}}, ready=None)

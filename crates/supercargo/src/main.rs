@@ -23,11 +23,12 @@ mod verdicts;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::bench::DecideOptions;
 use crate::capacity::CapacityArguments;
@@ -105,13 +106,34 @@ enum ConfigCommand {
 }
 
 fn main() -> ExitCode {
-    run(parse(std::env::args_os().collect())).report()
+    let (line, flags) = parse(std::env::args_os().collect());
+    run(line, flags).report()
 }
 
-/// Reads the command line; where it is wrong, or asks for help, that is said and the process ends.
-fn parse(words: Vec<OsString>) -> CommandLine {
-    let matches = command(words.first()).get_matches_from(words);
-    CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+/// Reads the command line, and the flags of the command by name; where it is wrong, or asks for help, that is said and
+/// the process ends.
+fn parse(words: Vec<OsString>) -> (CommandLine, BTreeMap<String, String>) {
+    let command = command(words.first());
+    let matches = command.clone().get_matches_from(words);
+    let flags = matches
+        .subcommand()
+        .and_then(|(name, matches)| Some(flag_values(command.find_subcommand(name)?, matches)));
+    let line = CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    (line, flags.unwrap_or_default())
+}
+
+/// The flags of a command by name, with their values as Go prints them: lists in brackets, nothing for what was left out.
+fn flag_values(command: &clap::Command, matches: &ArgMatches) -> BTreeMap<String, String> {
+    let named = command.get_arguments().filter_map(|argument| Some((argument.get_long()?, argument)));
+    named
+        .map(|(name, argument)| {
+            let is_list = matches!(argument.get_action(), ArgAction::Append);
+            let values = matches.try_get_raw(argument.get_id().as_str()).ok().flatten();
+            let values: Vec<_> = values.into_iter().flatten().map(|value| value.to_string_lossy()).collect();
+            let value = if is_list { format!("[{}]", values.join(",")) } else { values.join(",") };
+            (name.to_owned(), value)
+        })
+        .collect()
 }
 
 /// The commands, under the name by which they were called: kubectl runs `kubectl-supercargo` for `kubectl supercargo`.
@@ -123,11 +145,11 @@ fn command(program: Option<&OsString>) -> clap::Command {
     }
 }
 
-fn run(line: CommandLine) -> Outcome {
+fn run(line: CommandLine, flags: BTreeMap<String, String>) -> Outcome {
     memory::choose_pages(&line.command);
     let registry = supercargo_plugins::registry();
     let result = match line.command {
-        Command::Run(flags) => run::run(&flags, &registry),
+        Command::Run(options) => run::run(&options, flags, &registry),
         Command::Config(ConfigCommand::Check(options)) => Ok(config_check::run(&options, &registry)),
         Command::Config(ConfigCommand::Convert(options)) => config_convert::run(&options),
         Command::Config(ConfigCommand::Default(options)) => config_default::run(&options, &registry),

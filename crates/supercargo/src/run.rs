@@ -5,6 +5,7 @@ mod observer;
 mod reload;
 mod settings;
 
+use std::collections::BTreeMap;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use supercargo_operations::flags::RunFlags;
 use supercargo_operations::leader::{Election, Ended, KubeLeaseStore, Leadership, Watchdog, new_identity};
 use supercargo_operations::logs;
 use supercargo_operations::metrics::{Exposition, Metrics};
-use supercargo_operations::serve::{Check, Routes};
+use supercargo_operations::serve::{Check, Component, Routes};
 use supercargo_operations::signals::{Signal, Signals};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{error, info, warn};
@@ -33,10 +34,17 @@ use settings::Settings;
 
 /// So many commands may wait for the scheduler.
 const COMMANDS_WAITING_MAX: usize = 16;
+/// The version of kube-scheduler whose decisions, flags and metrics these are.
+const EMULATED_VERSION: &str = "1.36";
 /// Two threads keep the network and the scheduler busy; more only cost memory.
 const THREADS: usize = 2;
 
-pub(crate) fn run(flags: &RunFlags, registry: &Registry) -> anyhow::Result<Outcome> {
+/// Runs with these flags, which are shown by their names.
+pub(crate) fn run(
+    flags: &RunFlags,
+    shown: BTreeMap<String, String>,
+    registry: &Registry,
+) -> anyhow::Result<Outcome> {
     let settings = Settings::of(flags, registry)?;
     if let Some(file) = &flags.write_config_to {
         std::fs::write(file, settings.as_yaml())
@@ -52,14 +60,19 @@ pub(crate) fn run(flags: &RunFlags, registry: &Registry) -> anyhow::Result<Outco
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    let code = runtime.block_on(schedule(flags, registry, settings))?;
+    let code = runtime.block_on(schedule(flags, shown, registry, settings))?;
     // Whatever still waits for the network need not be waited for.
     runtime.shutdown_background();
     Ok(Outcome { code, ..Outcome::default() })
 }
 
 /// Schedules until told to stop, or until another replica leads. Returned is the exit code.
-async fn schedule(flags: &RunFlags, registry: &Registry, settings: Settings) -> anyhow::Result<u8> {
+async fn schedule(
+    flags: &RunFlags,
+    shown_flags: BTreeMap<String, String>,
+    registry: &Registry,
+    settings: Settings,
+) -> anyhow::Result<u8> {
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let connection = &settings.kube.client_connection;
     let server = ApiServer::connect(&ConnectOptions::new(connection, flags.master.clone())).await?;
@@ -92,7 +105,8 @@ async fn schedule(flags: &RunFlags, registry: &Registry, settings: Settings) -> 
     let (stop_serving, serving_stopped) = oneshot::channel();
     let (shown, config) = watch::channel(serde_json::to_value(&settings.effective)?);
     let decisions = DecisionsPage::new(journal, commands.clone());
-    let pages = Pages { exposition, progress: driver.progress(), watchdog, config, decisions };
+    let progress = driver.progress();
+    let pages = Pages { exposition, progress, watchdog, config, decisions, flags: shown_flags };
     let serving = serve(&flags.serving, &flags.access, &server, routes(pages), serving_stopped).await?;
 
     let (stop_driver, driver_stopped) = oneshot::channel::<()>();
@@ -188,10 +202,11 @@ struct Pages {
     watchdog: Option<Watchdog>,
     config: watch::Receiver<serde_json::Value>,
     decisions: DecisionsPage,
+    flags: BTreeMap<String, String>,
 }
 
 fn routes(pages: Pages) -> Routes {
-    let Pages { exposition, progress, watchdog, config, decisions } = pages;
+    let Pages { exposition, progress, watchdog, config, decisions, flags } = pages;
     let leader = move || {
         let watchdog = watchdog.clone();
         Check::new("leaderElection", move || watchdog.as_ref().map_or(Ok(()), Watchdog::check))
@@ -207,6 +222,19 @@ fn routes(pages: Pages) -> Routes {
             async move { decisions.report(namespace, name).await }
         })
         .json("/configz", move || serde_json::json!({ "componentconfig": &*config.borrow() }))
+        .slis()
+        .zpages(component(), flags)
+}
+
+/// What runs, for those who look at it.
+fn component() -> Component {
+    Component {
+        name: "supercargo",
+        version: env!("CARGO_PKG_VERSION"),
+        emulated_version: EMULATED_VERSION,
+        started: time_of_day(),
+        clock: time_of_day,
+    }
 }
 
 /// How long a pod that fits nowhere waits at most, as the flag says.

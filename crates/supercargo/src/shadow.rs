@@ -138,6 +138,7 @@ fn routes(exposition: Exposition, is_known: watch::Receiver<bool>) -> Routes {
         .health("/livez", vec![Check::ping()])
         .health("/readyz", vec![Check::ping(), known])
         .page("/metrics", metrics::CONTENT_TYPE, move || exposition.text())
+        .slis()
 }
 
 /// Watches everything that the plugins read. Watches only ever read.

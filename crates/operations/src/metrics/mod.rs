@@ -466,6 +466,13 @@ impl Exposition {
     }
 }
 
+/// When this process was started, as a metric.
+pub(crate) fn process_start() -> String {
+    let all = process::read("/proc");
+    let is_it = |line: &&str| line.split([' ', '#']).any(|word| word == "process_start_time_seconds");
+    all.lines().filter(is_it).map(|line| format!("{line}\n")).collect()
+}
+
 fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

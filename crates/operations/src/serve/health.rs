@@ -8,6 +8,7 @@ use axum::response::Response;
 use axum::routing::get;
 
 use super::page::text;
+use super::slis::HealthRecord;
 
 /// Something that is well or not.
 #[derive(Clone)]
@@ -28,6 +29,13 @@ impl Check {
         Check { name, run: Arc::new(run) }
     }
 
+    /// Makes the check, for a page of this name.
+    fn make(&self, page: &str, record: &HealthRecord) -> Result<(), String> {
+        let result = (self.run)();
+        record.note(self.name, page, result.is_ok());
+        result
+    }
+
     /// A check that is well as long as somebody answers.
     pub fn ping() -> Self {
         Check::new("ping", || Ok(()))
@@ -35,28 +43,30 @@ impl Check {
 }
 
 /// The paths of a set of checks: all of them at `path`, each at a path of its own below. Without any there is `ping`.
-pub(super) fn router(path: &str, mut checks: Vec<Check>) -> Router {
+pub(super) fn router(path: &str, mut checks: Vec<Check>, record: &HealthRecord) -> Router {
     if checks.is_empty() {
         checks.push(Check::ping());
     }
     let mut router = Router::new();
+    let name: Arc<str> = path.trim_start_matches('/').into();
     for check in checks.clone() {
         let below = format!("{path}/{}", check.name);
-        router = router.route(&below, get(async move || one(&check)));
+        let (name, record) = (name.clone(), record.clone());
+        router = router.route(&below, get(async move || one(&name, &check, &record)));
     }
-    let name = path.trim_start_matches('/').to_owned();
-    let checks: Arc<[Check]> = checks.into();
-    router.route(path, get(async move |uri: Uri| all(&name, &checks, uri.query().unwrap_or_default())))
+    let (checks, record): (Arc<[Check]>, _) = (checks.into(), record.clone());
+    router
+        .route(path, get(async move |uri: Uri| all(&name, &checks, &record, uri.query().unwrap_or_default())))
 }
 
-fn one(check: &Check) -> Response {
-    match (check.run)() {
+fn one(name: &str, check: &Check, record: &HealthRecord) -> Response {
+    match check.make(name, record) {
         Ok(()) => text(StatusCode::OK, "ok".to_owned()),
         Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, format!("internal server error: {error}\n")),
     }
 }
 
-fn all(name: &str, checks: &[Check], query: &str) -> Response {
+fn all(name: &str, checks: &[Check], record: &HealthRecord, query: &str) -> Response {
     let parameters = || query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     let excluded: Vec<&str> =
         parameters().filter(|(key, _)| *key == "exclude").map(|(_, value)| value).collect();
@@ -67,7 +77,7 @@ fn all(name: &str, checks: &[Check], query: &str) -> Response {
             lines.push_str(&format!("[+]{} excluded: ok\n", check.name));
             continue;
         }
-        match (check.run)() {
+        match check.make(name, record) {
             Ok(()) => lines.push_str(&format!("[+]{} ok\n", check.name)),
             Err(error) => {
                 // Everybody may read this page, so it does not tell why.

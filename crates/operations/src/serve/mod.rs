@@ -9,7 +9,9 @@ mod certificate;
 mod health;
 mod page;
 mod review;
+mod slis;
 mod subject;
+mod zpages;
 
 #[cfg(test)]
 mod tests;
@@ -42,6 +44,7 @@ pub use certificate::{CertificateSource, ClientAuthority, FollowedAuthority, Tls
 pub use health::Check;
 pub use page::Routes;
 pub use review::{KubeReviewer, follow_client_authority, look_up_client_authority};
+pub use zpages::Component;
 
 use certificate::Tls;
 

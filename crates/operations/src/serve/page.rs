@@ -1,12 +1,13 @@
 //! What is served where, and the answers that are always the same.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Path;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::{get, put};
 use serde_json::json;
@@ -15,6 +16,8 @@ use crate::logs::Verbosity;
 
 use super::access::Refusal;
 use super::health::{self, Check};
+use super::slis::HealthRecord;
+use super::zpages::{self, Component, Form};
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
@@ -23,6 +26,9 @@ const JSON: &str = "application/json";
 #[derive(Clone, Debug, Default)]
 pub struct Routes {
     router: Router,
+    /// The pages so far, but for those about single objects.
+    paths: Vec<String>,
+    health: HealthRecord,
 }
 
 impl Routes {
@@ -34,7 +40,52 @@ impl Routes {
     /// Health checks, all at this path and each below it.
     #[must_use]
     pub fn health(self, path: &str, checks: Vec<Check>) -> Self {
-        self.merge(health::router(path, checks))
+        let router = health::router(path, checks, &self.health);
+        self.listed(path).merge(router)
+    }
+
+    /// `/metrics/slis`: how often health checks were made, and how they went.
+    #[must_use]
+    pub fn slis(self) -> Self {
+        let health = self.health.clone();
+        self.page("/metrics/slis", crate::metrics::CONTENT_TYPE, move || health.text())
+    }
+
+    /// `/flagz`: the flags, with their values, and `/statusz`: what runs, with the pages that there are so far.
+    #[must_use]
+    pub fn zpages(self, component: Component, flags: BTreeMap<String, String>) -> Self {
+        let mut routes = self.listed("/flagz");
+        routes.paths.sort();
+        let (paths, component) = (routes.paths.clone(), Arc::new(component));
+        let shown = Arc::clone(&component);
+        routes.formed("/flagz", "Flagz", move |form| zpages::flagz(&shown, &flags, form)).formed(
+            "/statusz",
+            "Statusz",
+            move |form| zpages::statusz(&component, &paths, form),
+        )
+    }
+
+    /// A page of one kind, as text or as an object, whichever is asked for.
+    fn formed(
+        self,
+        path: &str,
+        kind: &'static str,
+        make: impl Fn(&Form) -> String + Send + Sync + 'static,
+    ) -> Self {
+        let make = Arc::new(make);
+        let handler = get(async move |headers: HeaderMap| {
+            let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+            match Form::of(accept, kind) {
+                Some(form) => respond(StatusCode::OK, &form.content_type(), make(&form)),
+                None => not_acceptable(),
+            }
+        });
+        Routes { router: self.router.route(path, handler), ..self }
+    }
+
+    fn listed(mut self, path: &str) -> Self {
+        self.paths.push(path.to_owned());
+        self
     }
 
     /// A page that is made anew for each request. Making it must not take long: nothing else is served meanwhile.
@@ -47,7 +98,8 @@ impl Routes {
     ) -> Self {
         let make = Arc::new(make);
         let handler = get(async move || respond(StatusCode::OK, content_type, make()));
-        Routes { router: self.router.route(path, handler) }
+        let routes = self.listed(path);
+        Routes { router: routes.router.route(path, handler), ..routes }
     }
 
     /// A page of JSON.
@@ -72,7 +124,7 @@ impl Routes {
                 Err(error) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")),
             }
         });
-        Routes { router: self.router.route(&format!("{path}/{{namespace}}/{{name}}"), handler) }
+        Routes { router: self.router.route(&format!("{path}/{{namespace}}/{{name}}"), handler), ..self }
     }
 
     /// `/debug/flags/v`: a PUT with a number changes how much is logged, as upstream.
@@ -88,13 +140,13 @@ impl Routes {
                 text(StatusCode::BAD_REQUEST, message)
             }
         };
-        Routes { router: self.router.route("/debug/flags/v", put(set)) }
+        Routes { router: self.router.route("/debug/flags/v", put(set)), ..self }
     }
 
     /// Anything else, such as pages that read the query.
     #[must_use]
     pub fn merge(self, router: Router) -> Self {
-        Routes { router: self.router.merge(router) }
+        Routes { router: self.router.merge(router), ..self }
     }
 
     pub(super) fn into_router(self) -> Router {
@@ -107,42 +159,52 @@ pub(super) fn text(status: StatusCode, body: String) -> Response {
     respond(status, TEXT, body)
 }
 
-fn respond(status: StatusCode, content_type: &'static str, body: String) -> Response {
+fn respond(status: StatusCode, content_type: &str, body: String) -> Response {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    // All that are used here can be a header's value.
+    headers.extend(HeaderValue::from_str(content_type).ok().map(|value| (CONTENT_TYPE, value)));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     response
 }
 
+/// Nobody can give what is asked for. The text is upstream's.
+fn not_acceptable() -> Response {
+    let message =
+        "only the following media types are accepted: application/json, application/yaml, text/plain";
+    failure(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message, false)
+}
+
+/// An object that says what went wrong.
+fn failure(code: StatusCode, reason: &str, message: &str, has_details: bool) -> Response {
+    let mut status = json!({
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+        "code": code.as_u16(),
+    });
+    if has_details {
+        status["details"] = json!({});
+    }
+    respond(code, JSON, format!("{status}\n"))
+}
+
 /// What somebody reads who may not. The texts and objects are upstream's.
 pub(super) fn refuse(refusal: &Refusal, path: &str) -> Response {
-    let status = |code: StatusCode, reason: &str, message: String, details: bool| {
-        let mut status = json!({
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Failure",
-            "message": message,
-            "reason": reason,
-            "code": code.as_u16(),
-        });
-        if details {
-            status["details"] = json!({});
-        }
-        respond(code, JSON, format!("{status}\n"))
-    };
     match refusal {
         Refusal::Unauthorized { detail } => {
             let message = match detail {
                 Some(detail) => format!("Unauthorized: {detail}"),
                 None => "Unauthorized".to_owned(),
             };
-            status(StatusCode::UNAUTHORIZED, "Unauthorized", message, false)
+            failure(StatusCode::UNAUTHORIZED, "Unauthorized", &message, false)
         }
-        Refusal::Forbidden { message } => status(StatusCode::FORBIDDEN, "Forbidden", message.clone(), true),
+        Refusal::Forbidden { message } => failure(StatusCode::FORBIDDEN, "Forbidden", message, true),
         Refusal::Unknown { error } => {
             text(StatusCode::INTERNAL_SERVER_ERROR, format!("Internal Server Error: {path:?}: {error}\n"))
         }

@@ -1,5 +1,6 @@
 //! Over real sockets on the loopback address.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use tokio::task::JoinHandle;
 
 use super::client::{Authority, get, send};
 use crate::serve::{
-    Access, CertificateSource, Check, ClientAuthority, Routes, ServeOptions, Server, TlsOptions,
+    Access, CertificateSource, Check, ClientAuthority, Component, Routes, ServeOptions, Server, TlsOptions,
 };
 
 struct Running {
@@ -96,6 +97,44 @@ async fn pages_and_checks() {
         assert_eq!((reply.status, reply.body.as_str()), (status, body), "{path}");
         assert!(reply.head.contains(&format!("content-type: {content_type}")), "{path}: {}", reply.head);
     }
+}
+
+#[tokio::test]
+async fn health_checks_are_counted_and_pages_are_listed() {
+    let component = Component {
+        name: "supercargo",
+        version: "0.1.0",
+        emulated_version: "1.36",
+        started: crate::clock::time_of_day(),
+        clock: crate::clock::time_of_day,
+    };
+    let routes = routes().slis().zpages(component, BTreeMap::from([("v".to_owned(), "2".to_owned())]));
+    let server = start(routes, everything(), ClientAuthority::None).await;
+    for path in ["/livez", "/readyz", "/readyz/leaderElection"] {
+        get(server.address, path, "", None).await.expect("an answer");
+    }
+    let slis = get(server.address, "/metrics/slis", "", None).await.expect("an answer").body;
+    for line in [
+        r#"kubernetes_healthcheck{name="sched-handler-sync",type="readyz"} 0"#,
+        r#"kubernetes_healthchecks_total{name="leaderElection",status="success",type="readyz"} 2"#,
+        r#"kubernetes_healthchecks_total{name="sched-handler-sync",status="error",type="readyz"} 1"#,
+        r#"kubernetes_healthchecks_total{name="ping",status="success",type="livez"} 1"#,
+        "# TYPE process_start_time_seconds gauge",
+    ] {
+        assert!(slis.lines().any(|found| found == line), "{line}\n{slis}");
+    }
+    let text = get(server.address, "/statusz", "", None).await.expect("an answer").body;
+    assert!(text.ends_with("Paths: /configz /flagz /livez /metrics /metrics/slis /readyz\n"), "{text}");
+    let accept = "Accept: application/json;v=v1beta1;g=config.k8s.io;as=Flagz\r\n";
+    let reply = get(server.address, "/flagz", accept, None).await.expect("an answer");
+    assert!(
+        reply.head.contains("content-type: application/json;g=config.k8s.io;v=v1beta1;as=flagz"),
+        "{}",
+        reply.head
+    );
+    assert!(reply.body.contains(r#""flags":{"v":"2"}"#), "{}", reply.body);
+    let reply = get(server.address, "/flagz", "Accept: application/json\r\n", None).await.expect("an answer");
+    assert_eq!(reply.status, 406);
 }
 
 #[tokio::test]
