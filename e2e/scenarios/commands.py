@@ -1,10 +1,12 @@
 """What people type: kubectl, and our own commands against a live cluster."""
 
+import contextlib
 import json
 import os
 import re
 import socket
 import subprocess
+import threading
 
 from harness import settings
 from harness.case import Case, ours_only
@@ -90,6 +92,16 @@ class Commands(Commanding):
         for name, rest in wrong.items():
             self.run_command(*words, name, *rest, code=1, notes=["there is no pod kube-system/waiting"])
         self.run_command(*words, "waiting", "--context", "other", code=1, notes=['cannot use the context "other"'])
+
+    @ours_only
+    def test_a_kubeconfig_may_name_a_proxy(self):
+        with Tunnels() as proxy:
+            config = json.loads(self.cluster.kubeconfig("admin").read_text())
+            config["clusters"][0]["cluster"]["proxy-url"] = f"http://127.0.0.1:{proxy.port}"
+            (self.folder / "proxied").write_text(json.dumps(config))
+            said = self.run_command(settings.SUPERCARGO, "explain", "waiting", "--kubeconfig", self.folder / "proxied")
+            self.assertIn("default/waiting would stay pending", said)
+            self.assertEqual(proxy.asked, {f"CONNECT 127.0.0.1:{self.cluster.port} HTTP/1.1"})
 
     @ours_only
     def test_a_dump_is_explained_offline(self):
@@ -229,6 +241,41 @@ class Decisions(Commanding):
         said = self.run_command(settings.SUPERCARGO, "explain", "waiting")
         self.assertIn(f"what the scheduler decided for default/waiting (pod kube-system/{host})", said)
         self.assertIn(MESSAGE, said.split("would stay pending")[0])
+
+
+class Tunnels:
+    """A proxy that does what CONNECT asks for, and remembers what that was."""
+
+    def __enter__(self):
+        self.asked = set()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.serve, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+    def serve(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            head = client.recv(4096).decode()
+            self.asked.add(head.splitlines()[0])
+            host, port = head.split()[1].rsplit(":", 1)
+            server = socket.create_connection((host, int(port)))
+            client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+            for source, sink in ((client, server), (server, client)):
+                threading.Thread(target=self.copy, args=(source, sink), daemon=True).start()
+
+    @staticmethod
+    def copy(source, sink):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
 
 
 def own_address():

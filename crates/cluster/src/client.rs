@@ -2,6 +2,7 @@
 
 mod component;
 mod limiter;
+mod proxy;
 mod request;
 
 use std::fmt;
@@ -11,15 +12,18 @@ use std::time::Duration;
 use http::Uri;
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use kube::client::{Body, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use supercargo_config::ClientConnection;
+use tokio::net::TcpStream;
 use tower::{BoxError, ServiceBuilder};
 use tracing::warn;
 
 pub use component::ComponentOptions;
 pub use limiter::RateLimit;
+use proxy::Environment;
 pub use request::{ApiServer, RequestError};
 pub(crate) use request::{Call, MERGE_PATCH, STRATEGIC_MERGE_PATCH};
 
@@ -158,9 +162,6 @@ async fn find(options: &ConnectOptions) -> Result<kube::Config, ConnectError> {
     if let Some(master) = master {
         config.cluster_url = master;
     }
-    if let Some(proxy) = &config.proxy_url {
-        warn!("a proxy is set, {proxy}, but the API server is talked to directly: proxies are not supported");
-    }
     // The server is near, and processors are scarcer than the network. Upstream does the same.
     config.disable_compression = true;
     Ok(config)
@@ -211,6 +212,11 @@ fn address(master: &str) -> Result<Uri, ConnectError> {
 /// HTTP/1.1 is spoken: a connection per request in flight spares both sides the frames and windows of HTTP/2, and a
 /// server takes no more than 100 streams on a connection, of which the watches hold many.
 fn client(config: kube::Config) -> kube::Result<kube::Client> {
+    let proxy = proxy::choose(&config.cluster_url, config.proxy_url.as_ref(), &environment());
+    let proxy = proxy.unwrap_or_else(|reason| {
+        warn!("A proxy is set, but {} is talked to directly: {reason}", config.cluster_url);
+        None
+    });
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
     connector.set_nodelay(true);
@@ -218,6 +224,32 @@ fn client(config: kube::Config) -> kube::Result<kube::Client> {
     connector.set_keepalive(Some(KEEPALIVE_AFTER));
     connector.set_keepalive_interval(Some(KEEPALIVE_INTERVAL));
     connector.set_keepalive_retries(Some(KEEPALIVE_RETRIES));
+    match proxy {
+        None => stack(config, connector),
+        Some(proxy) => stack(config, Tunnel::new(proxy, connector)),
+    }
+}
+
+/// What the environment says about proxies.
+#[expect(clippy::disallowed_methods, reason = "how every program that talks HTTP is told")]
+fn environment() -> Environment {
+    let read = |upper: &str, lower: &str| {
+        let values = [upper, lower].into_iter().filter_map(|name| std::env::var(name).ok());
+        values.into_iter().find(|value| !value.is_empty())
+    };
+    Environment {
+        https_proxy: read("HTTPS_PROXY", "https_proxy"),
+        http_proxy: read("HTTP_PROXY", "http_proxy"),
+        no_proxy: read("NO_PROXY", "no_proxy"),
+    }
+}
+
+fn stack<Connector>(config: kube::Config, connector: Connector) -> kube::Result<kube::Client>
+where
+    Connector: tower::Service<Uri, Response = TokioIo<TcpStream>> + Clone + Send + Sync + 'static,
+    Connector::Future: Send + 'static,
+    Connector::Error: Into<BoxError>,
+{
     let connector = config.rustls_https_connector_with_connector(connector)?;
     let transport: legacy::Client<_, Body> = legacy::Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
@@ -266,6 +298,8 @@ pub fn hostname() -> String {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
     use super::*;
 
     #[test]
@@ -289,6 +323,27 @@ mod tests {
             ConnectOptions { kubeconfig: Some("/nowhere/config".into()), ..ConnectOptions::default() };
         let error = ApiServer::connect(&options).await.expect_err("there is no such file").to_string();
         assert!(error.contains("/nowhere/config") && error.contains("--kubeconfig"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_proxy_is_asked_for_a_tunnel() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        let address = listener.local_addr().expect("it listens");
+        let mut config = kube::Config::new("https://api.example.com:6443".parse().expect("an address"));
+        config.proxy_url = Some(format!("http://{address}").parse().expect("an address"));
+        config.accept_invalid_certs = true;
+        let server = ApiServer::new(client(config).expect("nothing is sent yet"), None);
+        let proxy = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.expect("somebody comes");
+            let mut asked = vec![0; 512];
+            let length = stream.read(&mut asked).await.expect("it asks");
+            stream.write_all(b"HTTP/1.1 403 Forbidden\r\n\r\n").await.expect("it listens");
+            String::from_utf8_lossy(&asked[..length]).into_owned()
+        });
+        let error = server.get("/api/v1").await.expect_err("the proxy does not let us").to_string();
+        let asked = proxy.await.expect("it has ended");
+        assert!(asked.starts_with("CONNECT api.example.com:6443 HTTP/1.1\r\n"), "{asked}");
+        assert!(error.contains("/api/v1") && error.contains("tunnel"), "{error}");
     }
 
     #[tokio::test]

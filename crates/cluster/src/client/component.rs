@@ -33,6 +33,8 @@ impl ApiServer {
         }
         config.accept_invalid_certs = component.accepts_any_certificate;
         config.tls_server_name = None;
+        // The proxy of a kubeconfig is on the way to its API server; the environment has a say here as well.
+        config.proxy_url = None;
         config.cluster_url = url;
         let client = client(config).map_err(|error| ConnectError::Credentials {
             server: component.url.clone(),
