@@ -148,7 +148,9 @@ async fn schedule(
                 match leadership {
                     Leadership::Leading => {
                         info!("This replica schedules from now on");
-                        announcement.clone().map(|announcement| tokio::spawn(announcement.make()));
+                        if let Some(announcement) = announcement.clone() {
+                            tokio::spawn(announcement.make());
+                        }
                         leads.send_replace(true);
                     }
                     Leadership::Following { holder: Some(holder) } => info!(holder, "Another replica schedules"),

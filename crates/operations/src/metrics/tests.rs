@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::text::{go_number, plain};
-use super::{AttemptResult, Cached, Metrics, Queue};
+use super::{AttemptResult, Cached, Metrics, Queue, ShadowMetrics};
 
 /// Uses every method once.
 fn everything(metrics: &mut Metrics) {
@@ -87,6 +87,28 @@ fn names_types_and_labels_are_upstreams() {
         };
         assert_eq!(found.join(","), *labels, "{line}");
     }
+}
+
+/// Every metric has a line in the reference, under its name, the end of it, or the beginning of several.
+#[test]
+fn every_metric_is_in_the_reference() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/metrics.md");
+    let reference = std::fs::read_to_string(path).expect("the reference is there");
+    let named: Vec<&str> = reference.split('`').skip(1).step_by(2).collect();
+    let is_named = |metric: &str| {
+        named.iter().any(|name| {
+            let name = name.split('{').next().unwrap_or_default();
+            let is_end = name.strip_prefix('…').is_some_and(|end| metric.ends_with(end));
+            name == metric || is_end || name.strip_suffix('*').is_some_and(|begin| metric.starts_with(begin))
+        })
+    };
+    let (mut metrics, exposition) = Metrics::new();
+    everything(&mut metrics);
+    let texts = [exposition.text(), ShadowMetrics::new().1.text()];
+    let all = texts.iter().flat_map(|text| text.lines()).filter_map(|line| line.strip_prefix("# TYPE "));
+    let missing: Vec<&str> =
+        all.filter_map(|rest| rest.split(' ').next()).filter(|metric| !is_named(metric)).collect();
+    assert_eq!(missing, [""; 0], "say in docs/reference/metrics.md what they mean");
 }
 
 #[test]
