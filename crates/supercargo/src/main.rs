@@ -106,20 +106,20 @@ enum ConfigCommand {
 }
 
 fn main() -> ExitCode {
-    let (line, flags) = parse(std::env::args_os().collect());
-    run(line, flags).report()
+    run(parse(std::env::args_os().collect())).report()
 }
 
-/// Reads the command line, and the flags of the command by name; where it is wrong, or asks for help, that is said and
-/// the process ends.
-fn parse(words: Vec<OsString>) -> (CommandLine, BTreeMap<String, String>) {
+/// Reads the command line; where it is wrong, or asks for help, that is said and the process ends.
+fn parse(words: Vec<OsString>) -> CommandLine {
     let command = command(words.first());
     let matches = command.clone().get_matches_from(words);
-    let flags = matches
-        .subcommand()
-        .and_then(|(name, matches)| Some(flag_values(command.find_subcommand(name)?, matches)));
-    let line = CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    (line, flags.unwrap_or_default())
+    let mut line = CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    if let (Command::Run(flags), Some((name, matches))) = (&mut line.command, matches.subcommand())
+        && let Some(command) = command.find_subcommand(name)
+    {
+        flags.shown = flag_values(command, matches);
+    }
+    line
 }
 
 /// The flags of a command by name, with their values as Go prints them: lists in brackets, nothing for what was left out.
@@ -145,11 +145,11 @@ fn command(program: Option<&OsString>) -> clap::Command {
     }
 }
 
-fn run(line: CommandLine, flags: BTreeMap<String, String>) -> Outcome {
+fn run(line: CommandLine) -> Outcome {
     memory::choose_pages(&line.command);
     let registry = supercargo_plugins::registry();
     let result = match line.command {
-        Command::Run(options) => run::run(&options, flags, &registry),
+        Command::Run(flags) => run::run(&flags, &registry),
         Command::Config(ConfigCommand::Check(options)) => Ok(config_check::run(&options, &registry)),
         Command::Config(ConfigCommand::Convert(options)) => config_convert::run(&options),
         Command::Config(ConfigCommand::Default(options)) => config_default::run(&options, &registry),

@@ -39,12 +39,7 @@ const EMULATED_VERSION: &str = "1.36";
 /// Two threads keep the network and the scheduler busy; more only cost memory.
 const THREADS: usize = 2;
 
-/// Runs with these flags, which are shown by their names.
-pub(crate) fn run(
-    flags: &RunFlags,
-    shown: BTreeMap<String, String>,
-    registry: &Registry,
-) -> anyhow::Result<Outcome> {
+pub(crate) fn run(flags: &RunFlags, registry: &Registry) -> anyhow::Result<Outcome> {
     let settings = Settings::of(flags, registry)?;
     if let Some(file) = &flags.write_config_to {
         std::fs::write(file, settings.as_yaml())
@@ -60,19 +55,14 @@ pub(crate) fn run(
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    let code = runtime.block_on(schedule(flags, shown, registry, settings))?;
+    let code = runtime.block_on(schedule(flags, registry, settings))?;
     // Whatever still waits for the network need not be waited for.
     runtime.shutdown_background();
     Ok(Outcome { code, ..Outcome::default() })
 }
 
 /// Schedules until told to stop, or until another replica leads. Returned is the exit code.
-async fn schedule(
-    flags: &RunFlags,
-    shown_flags: BTreeMap<String, String>,
-    registry: &Registry,
-    settings: Settings,
-) -> anyhow::Result<u8> {
+async fn schedule(flags: &RunFlags, registry: &Registry, settings: Settings) -> anyhow::Result<u8> {
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let connection = &settings.kube.client_connection;
     let server = ApiServer::connect(&ConnectOptions::new(connection, flags.master.clone())).await?;
@@ -106,7 +96,7 @@ async fn schedule(
     let (shown, config) = watch::channel(serde_json::to_value(&settings.effective)?);
     let decisions = DecisionsPage::new(journal, commands.clone());
     let progress = driver.progress();
-    let pages = Pages { exposition, progress, watchdog, config, decisions, flags: shown_flags };
+    let pages = Pages { exposition, progress, watchdog, config, decisions, flags: flags.shown.clone() };
     let serving = serve(&flags.serving, &flags.access, &server, routes(pages), serving_stopped).await?;
 
     let (stop_driver, driver_stopped) = oneshot::channel::<()>();

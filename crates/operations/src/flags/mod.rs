@@ -10,6 +10,7 @@ mod ignored;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
@@ -88,6 +89,10 @@ pub struct RunFlags {
     /// How logs are written
     #[arg(long, value_name = "FORMAT", default_value = "text", help_heading = "Logs")]
     pub logging_format: LoggingFormat,
+
+    /// All flags by name, with their values, for people to look at. Whoever has read the command line fills it in.
+    #[arg(skip)]
+    pub shown: BTreeMap<String, String>,
 }
 
 /// Which replica schedules, if there are several. These go before the configuration file.
