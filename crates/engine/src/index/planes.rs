@@ -66,17 +66,28 @@ impl Planes {
                     self.refresh(changed.row(), by_row, base, counting);
                 }
             }
-            _ => {
-                *self = Planes::default();
-                self.of_row.resize(table.rows(), 0);
-                self.values.resize(table.rows(), ABSENT);
-                for row in 0..table.rows() {
-                    self.refresh(row as u32, by_row, base, counting);
-                }
-            }
+            _ => self.rebuild(by_row, base, counting),
         }
         (self.cursor, self.base_generation) = (Some(end), base.generation);
         self.planes.len() < table.limits.planes
+    }
+
+    /// Groups all rows. Those without pods of the class are grouped as the base does it, and they are most.
+    fn rebuild(&mut self, by_row: &[ClassCounter], base: &Base, counting: &Counting) {
+        *self = Planes { of_row: base.part_of.clone(), values: base.values.clone(), ..Planes::default() };
+        let no_counts: Box<[u32]> = vec![0; by_row.len()].into();
+        for (part, plane) in base.planes.iter().enumerate() {
+            let part = part as u16;
+            let key: Box<[u32]> = std::iter::once(u32::from(part)).chain(no_counts.iter().copied()).collect();
+            self.by_key.insert(key, part);
+            self.planes.push(ClassPlane { part, counts: no_counts.clone(), plane: plane.clone() });
+        }
+        let mut rows: Vec<u32> = by_row.iter().flat_map(|counter| counting.rows(counter.source)).collect();
+        rows.sort_unstable();
+        rows.dedup();
+        for row in rows {
+            self.refresh(row, by_row, base, counting);
+        }
     }
 
     fn refresh(&mut self, row: u32, by_row: &[ClassCounter], base: &Base, counting: &Counting) {
