@@ -92,7 +92,7 @@ class Case(unittest.TestCase):
 
     def events(self, name, reason=None):
         """The events about a pod, oldest first."""
-        found = [event for event in self.api.list("events") if event["regarding"]["name"] == name]
+        found = [event for event in self.api.list("events") if event["regarding"].get("name") == name]
         if reason:
             found = [event for event in found if event["reason"] == reason]
         return sorted(found, key=lambda event: int(event["metadata"]["resourceVersion"]))
