@@ -17,6 +17,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use kube::client::{Body, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use supercargo_config::ClientConnection;
+use supercargo_framework::with_causes;
 use tokio::net::TcpStream;
 use tower::{BoxError, ServiceBuilder};
 use tracing::warn;
@@ -272,18 +273,7 @@ pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     if let Some(kube::Error::Service(cause)) = error.downcast_ref() {
         return chain(&**cause);
     }
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let words = error.to_string();
-        // Many errors repeat what caused them.
-        if !text.contains(&words) {
-            text.push_str(": ");
-            text.push_str(&words);
-        }
-        cause = error.source();
-    }
-    text
+    with_causes(error)
 }
 
 /// The name of this machine, which events and leases carry.

@@ -1,7 +1,6 @@
 //! Puts the engine's questions to an extender.
 
 use std::collections::BTreeSet;
-use std::error::Error;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +16,9 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use supercargo_config::Extender;
-use supercargo_framework::{AskedNode, ExtenderAnswer, ExtenderQuestion, GoDuration, NodeVictims};
+use supercargo_framework::{
+    AskedNode, ExtenderAnswer, ExtenderQuestion, GoDuration, NodeVictims, with_causes,
+};
 use supercargo_model::{Pod, RawObject};
 use tokio::time::{Instant, timeout_at};
 
@@ -219,7 +220,7 @@ impl ExtenderClient {
                 "Post {url:?}: context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
             ));
         };
-        let response = response.map_err(|error| format!("Post {url:?}: {}", chain(&error)))?;
+        let response = response.map_err(|error| format!("Post {url:?}: {}", with_causes(&error)))?;
         if response.status() != StatusCode::OK {
             let code = response.status().as_u16();
             return Err(format!("failed {verb} with extender at URL {url}, code {code}"));
@@ -237,7 +238,7 @@ impl ExtenderClient {
             )),
             Some(Err(error)) => Err(format!(
                 "cannot read the answer to {verb} of the extender at URL {url}: {}",
-                chain(&*error)
+                with_causes(&*error)
             )),
             Some(Ok(body)) => Ok(body.to_bytes()),
         }
@@ -308,20 +309,4 @@ fn raw<'a>(object: Option<&'a Arc<RawObject>>, kind: &str, name: &str) -> Result
     serde_json::from_str(object.as_json()).map_err(|error| {
         format!("cannot ask an extender about {kind} {name:?}: its text is not JSON: {error}")
     })
-}
-
-/// An error with everything that caused it.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let words = error.to_string();
-        // Many errors repeat what caused them.
-        if !text.contains(&words) {
-            text.push_str(": ");
-            text.push_str(&words);
-        }
-        cause = error.source();
-    }
-    text
 }

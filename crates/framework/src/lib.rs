@@ -42,6 +42,7 @@
 #![warn(missing_docs)]
 
 mod args;
+mod causes;
 mod columns;
 mod counting;
 mod cycle;
@@ -61,6 +62,7 @@ mod status;
 mod typed;
 
 pub use args::{Args, FieldProblem, FieldProblems, NoArgs, ProblemKind};
+pub use causes::with_causes;
 pub use columns::{Amount, ColumnResource, ColumnView, Columns, MAX_EXACT_AMOUNT};
 pub use counting::{
     Cell, CountedFilter, CountedScore, Counter, Counts, Groups, MatcherTerm, PodMatcher, Scope, Tally,

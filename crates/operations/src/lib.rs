@@ -11,7 +11,6 @@
 
 #![warn(missing_docs)]
 
-mod cause;
 pub mod clock;
 pub mod flags;
 pub mod leader;

@@ -6,8 +6,7 @@ use http::{Method, Request};
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
-
-use crate::cause::whole;
+use supercargo_framework::with_causes;
 
 /// Why a lease could not be read or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -91,7 +90,7 @@ impl KubeLeaseStore {
     }
 
     async fn send(&self, method: Method, path: String, body: Option<Value>) -> Result<Value, StoreError> {
-        let failed = |error: &dyn std::error::Error| StoreError::Failed(whole(error));
+        let failed = |error: &dyn std::error::Error| StoreError::Failed(with_causes(error));
         let bytes = body.map_or_else(Vec::new, |body| body.to_string().into_bytes());
         let request = Request::builder()
             .method(method)

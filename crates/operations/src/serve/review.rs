@@ -10,9 +10,8 @@ use k8s_openapi::api::authorization::v1::{
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::api::{Api, PostParams};
+use supercargo_framework::with_causes;
 use tokio::time::sleep;
-
-use crate::cause::whole;
 
 use super::access::{Answer, Reviewer, TokenAnswer, User, Verdict};
 use super::certificate::FollowedAuthority;
@@ -42,7 +41,7 @@ impl KubeReviewer {
         };
         let reviews: Api<TokenReview> = Api::all(self.client.clone());
         let answer = reviews.create(&PostParams::default(), &review).await;
-        let status = answer.map_err(|error| whole(&error))?.status.unwrap_or_default();
+        let status = answer.map_err(|error| with_causes(&error))?.status.unwrap_or_default();
         if !status.authenticated.unwrap_or(false) {
             return Ok(None);
         }
@@ -72,7 +71,7 @@ impl KubeReviewer {
         };
         let reviews: Api<SubjectAccessReview> = Api::all(self.client.clone());
         let answer = reviews.create(&PostParams::default(), &review).await;
-        let status = answer.map_err(|error| whole(&error))?.status.unwrap_or_default();
+        let status = answer.map_err(|error| with_causes(&error))?.status.unwrap_or_default();
         Ok(Verdict {
             allowed: status.allowed && !status.denied.unwrap_or(false),
             reason: status.reason.unwrap_or_default(),
@@ -104,7 +103,7 @@ pub async fn look_up_client_authority(client: Client) -> Result<Option<String>, 
     let map = maps
         .get_opt(NAME)
         .await
-        .map_err(|error| format!("configmap {NAMESPACE}/{NAME}: {}", whole(&error)))?;
+        .map_err(|error| format!("configmap {NAMESPACE}/{NAME}: {}", with_causes(&error)))?;
     Ok(map.and_then(|map| map.data?.remove("client-ca-file")))
 }
 

@@ -2,8 +2,8 @@
 
 use std::error::Error;
 
-/// An error and all that is behind it, as one line: the client's own words for a server that cannot be reached do not say why.
-pub(crate) fn whole(error: &dyn Error) -> String {
+/// An error and all that is behind it, as one line: a client's own words for a server that cannot be reached do not say why.
+pub fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
@@ -22,7 +22,7 @@ pub(crate) fn whole(error: &dyn Error) -> String {
 mod tests {
     use std::io;
 
-    use super::whole;
+    use super::with_causes;
 
     #[derive(Debug, thiserror::Error)]
     #[error("the lease: {repeated}")]
@@ -35,8 +35,8 @@ mod tests {
     fn causes_are_said_once() {
         let refused = || io::Error::other("connection refused");
         let plain = Outer { repeated: "no answer".to_owned(), source: refused() };
-        assert_eq!(whole(&plain), "the lease: no answer: connection refused");
+        assert_eq!(with_causes(&plain), "the lease: no answer: connection refused");
         let repeating = Outer { repeated: "connection refused".to_owned(), source: refused() };
-        assert_eq!(whole(&repeating), "the lease: connection refused");
+        assert_eq!(with_causes(&repeating), "the lease: connection refused");
     }
 }
