@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use supercargo_engine::{ExtenderSettings, Ticket};
-use supercargo_framework::Effect;
+use supercargo_framework::{AskFailure, Conclusion, Effect};
 use supercargo_model::Timestamp;
 use supercargo_testkit::{node, pod};
 
@@ -222,7 +222,9 @@ fn a_pod_that_extenders_are_asked_about_is_tried_anew() {
     world.reconfigure(HEAD);
     assert_eq!(only(&world.run(), "bind"), ["bind a to n1", "bind b to n1"]);
     // The answer that comes after all means nothing.
-    assert!(world.scheduler.answer(question, Err("too late".to_owned()), NOW).is_none());
+    assert!(
+        world.scheduler.answer(question, Err(AskFailure::Answered("too late".to_owned())), NOW).is_none()
+    );
     assert_eq!(world.pass(100), [""; 0]);
 }
 
@@ -231,7 +233,7 @@ fn an_extender_that_went_may_finish_its_binding() {
     let (mut world, question) = asking(ExtenderSettings { binds: true, ..ExtenderSettings::default() });
     world.reconfigure(HEAD);
     assert_eq!(world.run(), [""; 0]);
-    world.scheduler.conclude(question, Ok(()), NOW);
+    world.scheduler.conclude(question, &Conclusion::Done, NOW);
     assert_eq!(world.pass(100), ["Scheduled on a: Successfully assigned default/a to n1"]);
 }
 
@@ -240,6 +242,6 @@ fn a_binding_that_an_extender_which_went_fails_to_make_is_made_by_plugins() {
     let binds = ExtenderSettings { binds: true, is_ignorable: true, ..ExtenderSettings::default() };
     let (mut world, question) = asking(binds);
     world.reconfigure(HEAD);
-    world.scheduler.conclude(question, Err("it is gone".to_owned()), NOW);
+    world.scheduler.conclude(question, &Conclusion::Gone { error: "it is gone".to_owned() }, NOW);
     assert_eq!(only(&world.pass(10), "bind"), ["bind a to n1"]);
 }

@@ -9,7 +9,8 @@ use supercargo_engine::{
     EngineOptions, ExtenderSettings, Indexing, Order, Rules, Scheduler, SchedulerOptions, Seed, Ticket,
 };
 use supercargo_framework::{
-    AskedNode, Effect, ExtenderAnswer, ExtenderQuestion, Fixes, Nomination, Profile, Registry,
+    AskFailure, AskedNode, Conclusion, Effect, ExtenderAnswer, ExtenderQuestion, Fixes, Nomination, Profile,
+    Registry,
 };
 use supercargo_model::{Decoder, Timestamp};
 
@@ -32,6 +33,7 @@ pub(crate) struct World {
 }
 
 type Extender = fn(&ExtenderQuestion) -> Result<ExtenderAnswer, String>;
+
 fn options() -> SchedulerOptions {
     SchedulerOptions {
         engine: EngineOptions {
@@ -255,7 +257,7 @@ impl World {
                 Some(error) => Err(error.to_owned()),
                 None => (self.extender)(question),
             };
-            self.scheduler.answer(ticket, answer, self.now);
+            self.scheduler.answer(ticket, answer.map_err(AskFailure::Answered), self.now);
             return;
         }
         if fault.is_none() {
@@ -274,8 +276,8 @@ impl World {
     }
 
     fn conclude(&mut self, ticket: Ticket, fault: Option<&str>) {
-        let result = fault.map_or(Ok(()), |error| Err(error.to_owned()));
-        self.scheduler.conclude(ticket, result, self.now);
+        let refused = |error: &str| Conclusion::Refused { error: error.to_owned() };
+        self.scheduler.conclude(ticket, &fault.map_or(Conclusion::Done, refused), self.now);
     }
 
     fn carry_out(&mut self, effect: &Effect) {
@@ -318,7 +320,7 @@ impl World {
                     self.change(&format!("Pod {}", pod.name), &json!({"status": status}));
                 }
             }
-            Effect::Ask { .. } | Effect::Record(_) => {}
+            Effect::Ask { .. } | Effect::LookUp { .. } | Effect::Record(_) => {}
         }
     }
 }
@@ -348,6 +350,7 @@ fn words(effect: &Effect) -> String {
             words
         }
         Effect::Ask { extender, question } => format!("ask extender {extender}: {}", asked(question)),
+        Effect::LookUp { pod } => format!("look up {}", pod.name),
         Effect::Record(notice) => format!("{} on {}: {}", notice.reason, notice.pod.name, notice.note),
     }
 }

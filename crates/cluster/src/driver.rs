@@ -12,7 +12,7 @@ use supercargo_engine::{
     Standing, Stopwatch, Ticket, Whereabouts,
 };
 use supercargo_extender::ExtenderClient;
-use supercargo_framework::{Effect, ExtenderAnswer, ExtenderQuestion, Profile};
+use supercargo_framework::{AskFailure, Effect, ExtenderAnswer, ExtenderQuestion, Profile};
 use supercargo_model::{KindId, Timestamp};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
@@ -20,7 +20,7 @@ use tracing::{info, warn};
 
 use crate::client::ApiServer;
 use crate::clock::{Clock, elapsed};
-use crate::perform::{Conclusion, PerformCounts, Performer, PerformerOptions};
+use crate::perform::{Concluded, PerformCounts, Performer, PerformerOptions};
 use crate::watch::{WatchEvent, Watched};
 use crate::watches::{Progress, Watches};
 
@@ -136,7 +136,7 @@ pub struct Driver<O> {
     observer: O,
     clock: Clock,
     performer: Performer,
-    conclusions: mpsc::UnboundedReceiver<Conclusion>,
+    conclusions: mpsc::UnboundedReceiver<Concluded>,
     watched: mpsc::Receiver<WatchEvent>,
     commands: mpsc::Receiver<Command>,
     watches: Watches,
@@ -151,7 +151,7 @@ pub struct Driver<O> {
 }
 
 /// What an extender answered to an order.
-type Answered = (Ticket, Result<ExtenderAnswer, String>);
+type Answered = (Ticket, Result<ExtenderAnswer, AskFailure>);
 
 impl<O: Observer> Driver<O> {
     /// Begins to watch the cluster. Commands come in through the channel.
@@ -292,8 +292,8 @@ impl<O: Observer> Driver<O> {
         }
     }
 
-    fn conclude(&mut self, Conclusion { ticket, result }: Conclusion) {
-        self.scheduler.conclude(ticket, result, self.clock.now());
+    fn conclude(&mut self, Concluded { ticket, conclusion }: Concluded) {
+        self.scheduler.conclude(ticket, &conclusion, self.clock.now());
     }
 
     /// Tries some pods; how many.
@@ -358,7 +358,7 @@ impl<O: Observer> Driver<O> {
         tokio::spawn(async move {
             let answer = match client {
                 Some(client) => client.ask(&question).await,
-                None => Err("the configuration has no such extender".to_owned()),
+                None => Err(AskFailure::Answered("the configuration has no such extender".to_owned())),
             };
             // If nobody wants to know, nobody is told.
             let _ = answered.send((ticket, answer));

@@ -26,7 +26,7 @@ pub use client::{
 };
 pub use clock::Clock;
 pub use driver::{Attempt, Command, Driver, DriverOptions, Located, Observer, Replacement};
-pub use perform::{Conclusion, PerformCounts, Performer, PerformerOptions};
+pub use perform::{Concluded, PerformCounts, Performer, PerformerOptions};
 pub use watch::{
     ListError, ListRequest, NODES, PODS, PODS_NOT_FINISHED, WatchEvent, WatchRequest, Watched, WholeList,
     list, watch,

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use supercargo_engine::{Order, Ticket};
-use supercargo_framework::Effect;
+use supercargo_framework::{Conclusion, Effect};
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -51,13 +51,13 @@ pub struct Performer {
     task: JoinHandle<()>,
 }
 
-/// How an order went.
+/// An order that is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conclusion {
+pub struct Concluded {
     /// The order's number.
     pub ticket: Ticket,
-    /// Why it failed, as Kubernetes would say.
-    pub result: Result<(), String>,
+    /// How the order went.
+    pub conclusion: Conclusion,
 }
 
 /// What a performer has done so far.
@@ -84,7 +84,7 @@ struct Shared {
 
 impl Performer {
     /// Starts a performer. How orders with a ticket went comes out of the receiver.
-    pub fn start(options: PerformerOptions) -> (Self, mpsc::UnboundedReceiver<Conclusion>) {
+    pub fn start(options: PerformerOptions) -> (Self, mpsc::UnboundedReceiver<Concluded>) {
         // Orders are moved at once from here into queues that have limits. Of conclusions there are no more than of orders.
         let (orders, received) = mpsc::unbounded_channel();
         let (conclusions, concluded) = mpsc::unbounded_channel();
@@ -149,7 +149,7 @@ struct Dispatcher {
     queues: Queues,
     running: JoinSet<Done>,
     clock: Clock,
-    conclusions: mpsc::UnboundedSender<Conclusion>,
+    conclusions: mpsc::UnboundedSender<Concluded>,
     shared: Arc<Shared>,
 }
 
@@ -157,7 +157,7 @@ struct Dispatcher {
 struct Done {
     lane: Lane,
     ticket: Option<Ticket>,
-    result: Result<(), String>,
+    conclusion: Conclusion,
 }
 
 impl Dispatcher {
@@ -197,8 +197,8 @@ impl Dispatcher {
         self.queues.push(order, now);
         let dropped = self.queues.take_bindings_dropped();
         self.shared.bindings_waiting.fetch_sub(dropped, Ordering::Relaxed);
-        for (ticket, result) in self.queues.take_concluded() {
-            self.conclude(Some(ticket), result);
+        for (ticket, conclusion) in self.queues.take_concluded() {
+            self.conclude(Some(ticket), conclusion);
         }
     }
 
@@ -224,14 +224,14 @@ impl Dispatcher {
                 Job::Event { ticket, notice, at } => match self.recorder.record(&notice, at) {
                     Some(call) => {
                         let mut sink = self.sink.clone();
-                        self.spawn(Lane::Events, ticket, async move { sink.tell(&call).await });
+                        self.spawn(Lane::Events, ticket, async move { told(sink.tell(&call).await) });
                     }
                     // It is counted with the one like it.
-                    None => self.finish(Done { lane: Lane::Events, ticket, result: Ok(()) }),
+                    None => self.finish(Done { lane: Lane::Events, ticket, conclusion: Conclusion::Done }),
                 },
                 Job::EventCall(call) => {
                     let mut sink = self.sink.clone();
-                    self.spawn(Lane::Events, None, async move { sink.tell(&call).await });
+                    self.spawn(Lane::Events, None, async move { told(sink.tell(&call).await) });
                 }
             }
         }
@@ -243,24 +243,24 @@ impl Dispatcher {
         &mut self,
         lane: Lane,
         ticket: Option<Ticket>,
-        work: impl Future<Output = Result<(), String>> + Send + 'static,
+        work: impl Future<Output = Conclusion> + Send + 'static,
     ) {
-        self.running.spawn(async move { Done { lane, ticket, result: work.await } });
+        self.running.spawn(async move { Done { lane, ticket, conclusion: work.await } });
     }
 
     fn finish(&mut self, done: Done) {
         let Shared { bound, bindings_failed, events_told, events_lost, .. } = &*self.shared;
-        let count = match (&done.lane, &done.result) {
-            (Lane::Bindings(_), Ok(())) => Some(bound),
-            (Lane::Bindings(_), Err(_)) => Some(bindings_failed),
-            (Lane::Events, Ok(())) => Some(events_told),
-            (Lane::Events, Err(_)) => Some(events_lost),
+        let count = match (&done.lane, done.conclusion.error()) {
+            (Lane::Bindings(_), None) => Some(bound),
+            (Lane::Bindings(_), Some(_)) => Some(bindings_failed),
+            (Lane::Events, None) => Some(events_told),
+            (Lane::Events, Some(_)) => Some(events_lost),
             _ => None,
         };
         if let Some(count) = count {
             count.fetch_add(1, Ordering::Relaxed);
         }
-        if let Err(error) = &done.result {
+        if let Some(error) = done.conclusion.error() {
             match (&done.lane, done.ticket) {
                 // Whoever waits for it knows more about it than we do.
                 (lane, Some(_)) => debug!(?lane, "an order failed: {error}"),
@@ -268,14 +268,21 @@ impl Dispatcher {
             }
         }
         self.queues.finished(&done.lane);
-        self.conclude(done.ticket, done.result);
+        self.conclude(done.ticket, done.conclusion);
     }
 
-    fn conclude(&self, ticket: Option<Ticket>, result: Result<(), String>) {
+    fn conclude(&self, ticket: Option<Ticket>, conclusion: Conclusion) {
         if let Some(ticket) = ticket {
             // If nobody wants to know, nobody is told.
-            let _ = self.conclusions.send(Conclusion { ticket, result });
+            let _ = self.conclusions.send(Concluded { ticket, conclusion });
         }
+    }
+}
+
+fn told(result: Result<(), String>) -> Conclusion {
+    match result {
+        Ok(()) => Conclusion::Done,
+        Err(error) => Conclusion::Refused { error },
     }
 }
 

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use supercargo_config::Extender;
 use supercargo_framework::{
-    AskedNode, ExtenderAnswer, ExtenderQuestion, GoDuration, NodeVictims, with_causes,
+    AskFailure, AskedNode, ExtenderAnswer, ExtenderQuestion, GoDuration, NodeVictims, with_causes,
 };
 use supercargo_model::{Pod, RawObject};
 use tokio::time::{Instant, timeout_at};
@@ -96,7 +96,7 @@ impl ExtenderClient {
     /// An extender without the verb is not bothered: it lets all nodes through and gives them all 0; to let it preempt or
     /// bind is an error. Scores and victims are handed on as they come: scores may be out of range, and UIDs may be those
     /// of pods that nobody asked about, which is an error upstream only if no such pod is on the node.
-    pub async fn ask(&self, question: &ExtenderQuestion) -> Result<ExtenderAnswer, String> {
+    pub async fn ask(&self, question: &ExtenderQuestion) -> Result<ExtenderAnswer, AskFailure> {
         match question {
             ExtenderQuestion::Filter { pod, nodes } => self.filter(pod, nodes).await,
             ExtenderQuestion::Prioritize { pod, nodes } => self.prioritize(pod, nodes).await,
@@ -107,7 +107,7 @@ impl ExtenderClient {
         }
     }
 
-    async fn filter(&self, pod: &Pod, nodes: &[AskedNode]) -> Result<ExtenderAnswer, String> {
+    async fn filter(&self, pod: &Pod, nodes: &[AskedNode]) -> Result<ExtenderAnswer, AskFailure> {
         if self.filter_verb.is_empty() {
             let kept = nodes.iter().map(|node| (*node.name).into()).collect();
             return Ok(ExtenderAnswer::Filtered {
@@ -120,7 +120,7 @@ impl ExtenderClient {
         let answer = self.send(&self.filter_verb, &args).await?;
         let result: ExtenderFilterResult<NamedObject> = self.read(&self.filter_verb, &answer)?;
         if !result.error.is_empty() {
-            return Err(result.error);
+            return Err(AskFailure::Answered(result.error));
         }
         // Names are no answer to whole nodes, whereas whole nodes are one to names. Neither means that no node is left.
         let kept = match (result.node_names, result.nodes) {
@@ -130,10 +130,10 @@ impl ExtenderClient {
         };
         let asked: BTreeSet<&str> = nodes.iter().map(|node| &*node.name).collect();
         if let Some(unknown) = kept.iter().find(|name| !asked.contains(&***name)) {
-            return Err(format!(
+            return Err(AskFailure::Answered(format!(
                 "extender {:?} claims a filtered node {unknown:?} which is not found in the input node list",
                 self.url
-            ));
+            )));
         }
         Ok(ExtenderAnswer::Filtered {
             kept,
@@ -142,7 +142,7 @@ impl ExtenderClient {
         })
     }
 
-    async fn prioritize(&self, pod: &Pod, nodes: &[AskedNode]) -> Result<ExtenderAnswer, String> {
+    async fn prioritize(&self, pod: &Pod, nodes: &[AskedNode]) -> Result<ExtenderAnswer, AskFailure> {
         if self.prioritize_verb.is_empty() {
             let scores = nodes.iter().map(|node| ((*node.name).into(), 0)).collect();
             return Ok(ExtenderAnswer::Prioritized(scores));
@@ -158,20 +158,24 @@ impl ExtenderClient {
         &self,
         pod: &Pod,
         victims: impl Iterator<Item = (&'a str, &'a NodeVictims)>,
-    ) -> Result<ExtenderAnswer, String> {
+    ) -> Result<ExtenderAnswer, AskFailure> {
         if self.preempt_verb.is_empty() {
-            return Err(format!(
+            return Err(AskFailure::Answered(format!(
                 "preempt verb is not defined for extender {} but run into ProcessPreemption",
                 self.url
-            ));
+            )));
         }
-        let mut args = ExtenderPreemptionArgs { pod: Some(raw_pod(pod)?), ..Default::default() };
+        let mut args = ExtenderPreemptionArgs {
+            pod: Some(raw_pod(pod).map_err(AskFailure::Answered)?),
+            ..Default::default()
+        };
         if self.knows_nodes {
             let meta = victims.map(|(node, victims)| (node.into(), meta_victims(victims))).collect();
             args.node_name_to_meta_victims = Some(meta);
         } else {
             let whole = victims.map(|(node, victims)| Ok((node.into(), whole_victims(victims)?)));
-            args.node_name_to_victims = Some(whole.collect::<Result<_, String>>()?);
+            args.node_name_to_victims =
+                Some(whole.collect::<Result<_, String>>().map_err(AskFailure::Answered)?);
         }
         let answer = self.send(&self.preempt_verb, &args).await?;
         let result: ExtenderPreemptionResult = self.read(&self.preempt_verb, &answer)?;
@@ -182,9 +186,9 @@ impl ExtenderClient {
         Ok(ExtenderAnswer::Preempted(left.collect()))
     }
 
-    async fn bind(&self, pod: &Pod, node: &str) -> Result<ExtenderAnswer, String> {
+    async fn bind(&self, pod: &Pod, node: &str) -> Result<ExtenderAnswer, AskFailure> {
         if self.bind_verb.is_empty() {
-            return Err("unexpected empty bindVerb in extender".to_owned());
+            return Err(AskFailure::Answered("unexpected empty bindVerb in extender".to_owned()));
         }
         let args = ExtenderBindingArgs {
             pod_name: pod.name.clone(),
@@ -194,60 +198,80 @@ impl ExtenderClient {
         };
         let answer = self.send(&self.bind_verb, &args).await?;
         let result: ExtenderBindingResult = self.read(&self.bind_verb, &answer)?;
-        if result.error.is_empty() { Ok(ExtenderAnswer::Bound) } else { Err(result.error) }
+        if result.error.is_empty() {
+            Ok(ExtenderAnswer::Bound)
+        } else {
+            Err(AskFailure::Answered(result.error))
+        }
     }
 
-    fn args<'a>(&self, pod: &'a Pod, nodes: &'a [AskedNode]) -> Result<ExtenderArgs<&'a RawValue>, String> {
-        let mut args = ExtenderArgs { pod: Some(raw_pod(pod)?), ..Default::default() };
+    fn args<'a>(
+        &self,
+        pod: &'a Pod,
+        nodes: &'a [AskedNode],
+    ) -> Result<ExtenderArgs<&'a RawValue>, AskFailure> {
+        let mut args =
+            ExtenderArgs { pod: Some(raw_pod(pod).map_err(AskFailure::Answered)?), ..Default::default() };
         if self.knows_nodes {
             args.node_names = Some(nodes.iter().map(|node| (*node.name).into()).collect());
         } else {
             let items = nodes.iter().map(|node| raw(node.raw.as_ref(), "node", &node.name));
-            args.nodes = Some(NodeList::new(items.collect::<Result<_, _>>()?));
+            args.nodes = Some(NodeList::new(items.collect::<Result<_, _>>().map_err(AskFailure::Answered)?));
         }
         Ok(args)
     }
 
     /// Sends what is asked and waits for the whole answer. The texts are those of Go's HTTP client.
-    async fn send(&self, verb: &str, args: &impl Serialize) -> Result<Bytes, String> {
+    async fn send(&self, verb: &str, args: &impl Serialize) -> Result<Bytes, AskFailure> {
         let url = self.address(verb);
-        let body = serde_json::to_vec(args).map_err(|error| error.to_string())?;
-        let request = request(&url, body).map_err(|reason| format!("Post {url:?}: {reason}"))?;
+        let body = serde_json::to_vec(args).map_err(|error| AskFailure::Answered(error.to_string()))?;
+        let request =
+            request(&url, body).map_err(|reason| AskFailure::Answered(format!("Post {url:?}: {reason}")))?;
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
 
         let Some(response) = within(deadline, self.http.request(request)).await else {
-            return Err(format!(
+            return Err(AskFailure::Unanswered(format!(
                 "Post {url:?}: context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
-            ));
+            )));
         };
-        let response = response.map_err(|error| format!("Post {url:?}: {}", with_causes(&error)))?;
+        let response = response.map_err(|error| {
+            let message = format!("Post {url:?}: {}", with_causes(&error));
+            // Where nobody listens, nobody is at work.
+            if error.is_connect() { AskFailure::Answered(message) } else { AskFailure::Unanswered(message) }
+        })?;
         if response.status() != StatusCode::OK {
-            let code = response.status().as_u16();
-            return Err(format!("failed {verb} with extender at URL {url}, code {code}"));
+            let status = response.status();
+            let message = format!("failed {verb} with extender at URL {url}, code {}", status.as_u16());
+            // A gateway speaks for an extender that may be at work still.
+            let is_gateway = matches!(status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT);
+            return Err(if is_gateway {
+                AskFailure::Unanswered(message)
+            } else {
+                AskFailure::Answered(message)
+            });
         }
 
         let body = Limited::new(response.into_body(), self.answer_bytes_max).collect();
+        let unread =
+            |reason: &str| format!("cannot read the answer to {verb} of the extender at URL {url}: {reason}");
         match within(deadline, body).await {
-            None => Err(format!(
-                "cannot read the answer to {verb} of the extender at URL {url}: context deadline exceeded \
-                 (Client.Timeout or context cancellation while reading body)"
-            )),
-            Some(Err(error)) if error.is::<LengthLimitError>() => Err(format!(
-                "cannot read the answer to {verb} of the extender at URL {url}: it has more than {} bytes",
-                self.answer_bytes_max
-            )),
-            Some(Err(error)) => Err(format!(
-                "cannot read the answer to {verb} of the extender at URL {url}: {}",
-                with_causes(&*error)
-            )),
+            None => Err(AskFailure::Unanswered(unread(
+                "context deadline exceeded (Client.Timeout or context cancellation while reading body)",
+            ))),
+            Some(Err(error)) if error.is::<LengthLimitError>() => Err(AskFailure::Answered(unread(
+                &format!("it has more than {} bytes", self.answer_bytes_max),
+            ))),
+            Some(Err(error)) => Err(AskFailure::Unanswered(unread(&with_causes(&*error)))),
             Some(Ok(body)) => Ok(body.to_bytes()),
         }
     }
 
-    fn read<'a, T: Deserialize<'a>>(&self, verb: &str, answer: &'a [u8]) -> Result<T, String> {
+    fn read<'a, T: Deserialize<'a>>(&self, verb: &str, answer: &'a [u8]) -> Result<T, AskFailure> {
         read(answer).map_err(|error| {
             let url = self.address(verb);
-            format!("cannot understand the answer to {verb} of the extender at URL {url}: {error}")
+            AskFailure::Answered(format!(
+                "cannot understand the answer to {verb} of the extender at URL {url}: {error}"
+            ))
         })
     }
 

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 use supercargo_config::Extender;
-use supercargo_framework::{AskedNode, ExtenderAnswer, ExtenderQuestion, GoDuration, NodeVictims};
+use supercargo_framework::{
+    AskFailure, AskedNode, ExtenderAnswer, ExtenderQuestion, GoDuration, NodeVictims,
+};
 use supercargo_model::{Pod, RawObject};
 
 use crate::ExtenderClient;
@@ -76,7 +78,11 @@ fn that_knows_nodes(url: &str) -> Extender {
 }
 
 async fn ask(extender: &Extender, question: &ExtenderQuestion) -> Result<ExtenderAnswer, String> {
-    ExtenderClient::new(extender).expect("can be set up").ask(question).await
+    ExtenderClient::new(extender)
+        .expect("can be set up")
+        .ask(question)
+        .await
+        .map_err(|failure| failure.error().to_owned())
 }
 
 fn kept(names: &[&str]) -> ExtenderAnswer {
@@ -362,7 +368,7 @@ async fn an_answer_has_a_limit() {
             "cannot read the answer to bind of the extender at URL {url}/bind: it has more than {} bytes",
             long.len() - 1
         );
-        assert_eq!(client.ask(&bind()).await, Err(complaint));
+        assert_eq!(client.ask(&bind()).await, Err(AskFailure::Answered(complaint)));
     }
 }
 

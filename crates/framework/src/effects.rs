@@ -64,8 +64,42 @@ pub enum Effect {
         /// What to ask.
         question: ExtenderQuestion,
     },
+    /// Read a pod from the API server itself, not from a cache: what became of it is not known.
+    LookUp {
+        /// The pod, as it was known last.
+        pod: Arc<Pod>,
+    },
     /// Tell people, as an event on the pod.
     Record(Notice),
+}
+
+/// How an effect ended, as far as that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Conclusion {
+    /// The effect was carried out.
+    Done,
+    /// The server said no, and nothing has changed.
+    Refused {
+        /// What the server said.
+        error: String,
+    },
+    /// The object that the effect is about does not exist any more, so nothing has changed.
+    Gone {
+        /// What the server said.
+        error: String,
+    },
+    /// The object is in another state than the effect expects. An earlier try of the same effect may be the reason.
+    Conflict {
+        /// What the server said.
+        error: String,
+    },
+    /// The effect may have been carried out, or not: there was no answer, or one that does not say.
+    Unknown {
+        /// What went wrong.
+        error: String,
+        /// The server did answer, and so is done with the request. Otherwise the effect may yet be carried out.
+        is_answered: bool,
+    },
 }
 
 /// A condition of a pod, such as `PodScheduled`.
@@ -134,6 +168,19 @@ pub enum News<'a> {
     Changed(Change<'a>),
     /// The deadline has passed.
     TimedOut,
+}
+
+impl Conclusion {
+    /// Why the effect was not carried out, or may not have been.
+    pub fn error(&self) -> Option<&str> {
+        match self {
+            Conclusion::Done => None,
+            Conclusion::Refused { error }
+            | Conclusion::Gone { error }
+            | Conclusion::Conflict { error }
+            | Conclusion::Unknown { error, .. } => Some(error),
+        }
+    }
 }
 
 impl Step {

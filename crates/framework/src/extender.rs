@@ -1,6 +1,7 @@
 //! What is asked of extenders: servers outside that filter, score, preempt and bind as well.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use supercargo_model::{Pod, RawObject};
@@ -74,4 +75,27 @@ pub enum ExtenderAnswer {
     Preempted(BTreeMap<Box<str>, (Vec<Box<str>>, i64)>),
     /// To [`ExtenderQuestion::Bind`]: it is bound.
     Bound,
+}
+
+/// Why an extender gave no usable answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AskFailure {
+    /// The extender answered, and is done with the question: it says that it failed, or something that nobody understands.
+    Answered(String),
+    /// No whole answer came. The extender may still be at work, and do what it was asked.
+    Unanswered(String),
+}
+
+impl AskFailure {
+    /// What went wrong, in words for people.
+    pub fn error(&self) -> &str {
+        let (AskFailure::Answered(error) | AskFailure::Unanswered(error)) = self;
+        error
+    }
+}
+
+impl fmt::Display for AskFailure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.error())
+    }
 }

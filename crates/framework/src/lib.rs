@@ -71,9 +71,9 @@ pub use counting::{
 pub use cycle::{Context, Cycle, CycleState, PodsToActivate};
 pub use diagnosis::{Diagnosis, Rejections, unfit_message};
 pub use duration::{GoDuration, InvalidDuration};
-pub use effects::{Effect, News, Notice, PodCondition, Step};
+pub use effects::{Conclusion, Effect, News, Notice, PodCondition, Step};
 pub use events::{Actions, Change, ClusterEvent, Enqueue, EventResource, Hint};
-pub use extender::{AskedNode, ExtenderAnswer, ExtenderQuestion, NodeVictims};
+pub use extender::{AskFailure, AskedNode, ExtenderAnswer, ExtenderQuestion, NodeVictims};
 pub use memory::{Memories, Memory};
 pub use plugin::{Extensions, Plugin, PluginInstance, Point};
 pub use points::{

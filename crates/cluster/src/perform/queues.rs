@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use supercargo_engine::{Order, Ticket};
-use supercargo_framework::{Effect, Nomination, Notice, PodCondition};
+use supercargo_framework::{Conclusion, Effect, Nomination, Notice, PodCondition};
 use supercargo_model::{KindId, ObjectKey, Pod, Timestamp};
 
 use crate::events::EventCall;
@@ -50,7 +50,7 @@ pub(super) struct Queues {
     events: VecDeque<(Option<Ticket>, Notice, Timestamp)>,
     event_calls: VecDeque<EventCall>,
     running: Running,
-    concluded: Vec<(Ticket, Result<(), String>)>,
+    concluded: Vec<(Ticket, Conclusion)>,
     bindings_dropped: usize,
     events_lost: u64,
 }
@@ -139,13 +139,11 @@ impl Queues {
                 if self.events.len() > EVENTS_QUEUED_MAX {
                     let oldest = self.events.pop_front();
                     self.events_lost += 1;
-                    self.conclude(
-                        oldest.and_then(|(ticket, ..)| ticket),
-                        Err("too many events wait".to_owned()),
-                    );
+                    self.conclude(oldest.and_then(|(ticket, ..)| ticket), not_done("too many events wait"));
                 }
             }
-            Effect::Ask { .. } => self.conclude(ticket, Err("extenders are asked elsewhere".to_owned())),
+            Effect::LookUp { .. } => self.conclude(ticket, not_done("pods cannot be looked up yet")),
+            Effect::Ask { .. } => self.conclude(ticket, not_done("extenders are asked elsewhere")),
             Effect::Patch { kind, ref key, .. } | Effect::Delete { kind, ref key } => {
                 let key = lane_of_object(kind, key);
                 self.push_write(key, ticket, effect);
@@ -201,7 +199,7 @@ impl Queues {
     }
 
     /// Orders that are over without having been carried out.
-    pub(super) fn take_concluded(&mut self) -> Vec<(Ticket, Result<(), String>)> {
+    pub(super) fn take_concluded(&mut self) -> Vec<(Ticket, Conclusion)> {
         std::mem::take(&mut self.concluded)
     }
 
@@ -215,14 +213,14 @@ impl Queues {
         std::mem::take(&mut self.events_lost)
     }
 
-    fn conclude(&mut self, ticket: Option<Ticket>, result: Result<(), String>) {
-        self.concluded.extend(ticket.map(|ticket| (ticket, result)));
+    fn conclude(&mut self, ticket: Option<Ticket>, conclusion: Conclusion) {
+        self.concluded.extend(ticket.map(|ticket| (ticket, conclusion)));
     }
 
     fn push_binding(&mut self, ticket: Option<Ticket>, pod: Arc<Pod>, node: Arc<str>) {
         if self.bindings.len() >= BINDINGS_QUEUED_MAX {
             self.bindings_dropped += 1;
-            self.conclude(ticket, Err("too many bindings wait for the API server".to_owned()));
+            self.conclude(ticket, not_done("too many bindings wait for the API server"));
             return;
         }
         let uid = pod.uid.clone();
@@ -235,11 +233,11 @@ impl Queues {
         }
         if let Some((ticket, ..)) = replaced {
             self.bindings_dropped += 1;
-            self.conclude(ticket, Err("replaced by another binding of the same pod".to_owned()));
+            self.conclude(ticket, not_done("replaced by another binding of the same pod"));
         }
         if let Some(StatusChange { ticket, .. }) = outdated {
             self.statuses_waiting -= 1;
-            self.conclude(ticket, Ok(()));
+            self.conclude(ticket, Conclusion::Done);
         }
     }
 
@@ -256,7 +254,7 @@ impl Queues {
             if change.nomination != Nomination::Keep {
                 older.nomination = change.nomination;
             }
-            self.conclude(ticket, Ok(()));
+            self.conclude(ticket, Conclusion::Done);
             return;
         }
         lane.status = Some(change);
@@ -266,14 +264,14 @@ impl Queues {
         }
         while self.statuses_waiting > STATUSES_QUEUED_MAX {
             let Some(oldest) = self.take_status() else { break };
-            self.conclude(oldest.ticket, Err("too many changes of pods' statuses wait".to_owned()));
+            self.conclude(oldest.ticket, not_done("too many changes of pods' statuses wait"));
             self.forget_if_idle(&oldest.pod.uid);
         }
     }
 
     fn push_write(&mut self, key: Box<str>, ticket: Option<Ticket>, effect: Effect) {
         if self.writes_waiting >= WRITES_QUEUED_MAX {
-            self.conclude(ticket, Err("too many changes wait for the API server".to_owned()));
+            self.conclude(ticket, not_done("too many changes wait for the API server"));
             return;
         }
         self.writes_waiting += 1;
@@ -386,6 +384,11 @@ impl Queues {
 
 fn lane_of_object(kind: KindId, key: &ObjectKey) -> Box<str> {
     format!("{}.{}/{}/{}", kind.plural, kind.group, key.namespace, key.name).into()
+}
+
+/// An order was not carried out, and never will be.
+fn not_done(error: &str) -> Conclusion {
+    Conclusion::Refused { error: error.to_owned() }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use supercargo_framework::{Effect, Nomination, PodCondition};
+use supercargo_framework::{Conclusion, Effect, Nomination, PodCondition};
 use supercargo_model::Pod;
 use tokio::time::sleep;
 
@@ -35,10 +35,10 @@ impl Requests {
         Requests { server, clock, chance }
     }
 
-    pub(super) async fn bind(&self, pod: &Pod, node: &str) -> Result<(), String> {
+    pub(super) async fn bind(&self, pod: &Pod, node: &str) -> Conclusion {
         let path = path::of_pod(&pod.namespace, &pod.name, Some("binding"));
         let call = Call::post(path, bodies::binding(pod, node));
-        self.server.perform(&call).await.map_err(|error| error.to_string())
+        concluded(self.server.perform(&call).await)
     }
 
     pub(super) async fn update_status(
@@ -46,15 +46,15 @@ impl Requests {
         pod: &Pod,
         condition: Option<&PodCondition>,
         nomination: &Nomination,
-    ) -> Result<(), String> {
+    ) -> Conclusion {
         match bodies::status(pod, condition, nomination) {
-            Some(body) => self.patch_status(pod, body).await.map_err(|error| error.to_string()),
-            None => Ok(()),
+            Some(body) => concluded(self.patch_status(pod, body).await),
+            None => Conclusion::Done,
         }
     }
 
     /// Everything else that changes an object.
-    pub(super) async fn write(&mut self, effect: &Effect) -> Result<(), String> {
+    pub(super) async fn write(&mut self, effect: &Effect) -> Conclusion {
         let call = match effect {
             Effect::Patch { kind, key, subresource, patch } => {
                 let path = path::of_object(*kind, key, *subresource);
@@ -62,13 +62,17 @@ impl Requests {
             }
             Effect::Delete { kind, key } => Call::delete(path::of_object(*kind, key, None), Vec::new()),
             Effect::Evict { victim, preemptor } => {
-                return self.evict(victim, preemptor).await.map_err(|error| error.to_string());
+                return concluded(self.evict(victim, preemptor).await);
             }
-            Effect::Bind { .. } | Effect::UpdateStatus { .. } | Effect::Ask { .. } | Effect::Record(_) => {
+            Effect::Bind { .. }
+            | Effect::UpdateStatus { .. }
+            | Effect::Ask { .. }
+            | Effect::LookUp { .. }
+            | Effect::Record(_) => {
                 unreachable!("these have lanes of their own")
             }
         };
-        self.server.perform(&call).await.map_err(|error| error.to_string())
+        concluded(self.server.perform(&call).await)
     }
 
     async fn evict(&mut self, victim: &Pod, preemptor: &Pod) -> Result<(), RequestError> {
@@ -103,6 +107,20 @@ impl Requests {
             }
             sleep(wait).await;
         }
+    }
+}
+
+/// What is known after a request.
+fn concluded(result: Result<(), RequestError>) -> Conclusion {
+    let Err(failed) = result else { return Conclusion::Done };
+    let error = failed.to_string();
+    match failed.code() {
+        Some(404) => Conclusion::Gone { error },
+        Some(409) => Conclusion::Conflict { error },
+        Some(408 | 429 | 500..) => Conclusion::Unknown { error, is_answered: true },
+        Some(_) => Conclusion::Refused { error },
+        None if failed.is_connection_refused() => Conclusion::Refused { error },
+        None => Conclusion::Unknown { error, is_answered: false },
     }
 }
 

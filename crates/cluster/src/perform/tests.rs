@@ -10,7 +10,7 @@ use supercargo_model::{KindId, ObjectKey, Pod, Timestamp};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
-use super::{Conclusion, Performer, PerformerOptions};
+use super::{Concluded, Performer, PerformerOptions};
 use crate::client::ApiServer;
 use crate::clock::Clock;
 use crate::fake::{Answer, Asked, Fake};
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 struct Trial {
     fake: Fake,
     performer: Performer,
-    conclusions: mpsc::UnboundedReceiver<Conclusion>,
+    conclusions: mpsc::UnboundedReceiver<Concluded>,
 }
 
 impl Trial {
@@ -37,8 +37,9 @@ impl Trial {
     /// Carries out one order.
     async fn perform(&mut self, effect: Effect) -> Result<(), String> {
         self.performer.perform(Order { ticket: Some(Ticket(1)), effect });
-        let conclusion = timeout(PATIENCE, self.conclusions.recv()).await.expect("it is concluded");
-        conclusion.expect("the performer goes on").result
+        let concluded = timeout(PATIENCE, self.conclusions.recv()).await.expect("it is concluded");
+        let conclusion = concluded.expect("the performer goes on").conclusion;
+        conclusion.error().map_or(Ok(()), |error| Err(error.to_owned()))
     }
 
     fn asked(&self) -> Vec<String> {
@@ -120,7 +121,7 @@ async fn bindings_run_side_by_side_as_far_as_there_is_room() {
     assert_eq!(trial.asked().len(), 64);
     // Nobody answers; but nobody waits for ever.
     let conclusion = trial.conclusions.recv().await.expect("the performer goes on");
-    assert!(conclusion.result.is_err_and(|error| error.contains("no answer within 75 s")));
+    assert!(conclusion.conclusion.error().is_some_and(|error| error.contains("no answer within 75 s")));
 }
 
 #[tokio::test(start_paused = true)]

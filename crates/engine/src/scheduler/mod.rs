@@ -25,8 +25,8 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
-use supercargo_framework::{Effect, ExtenderAnswer, Notice, Profile};
-use supercargo_model::{KindId, ObjectKey, Pod, Snapshot, Timestamp};
+use supercargo_framework::{AskFailure, Conclusion, Effect, ExtenderAnswer, Notice, Profile};
+use supercargo_model::{Decoded, KindId, ObjectKey, Pod, Snapshot, Timestamp};
 
 use crate::decision::Decision;
 use crate::engine::{Engine, EngineOptions};
@@ -152,8 +152,9 @@ impl Scheduler {
         std::mem::take(&mut self.orders)
     }
 
-    /// How an order went; an error says why it failed.
-    pub fn conclude(&mut self, ticket: Ticket, result: Result<(), String>, now: Timestamp) {
+    /// How an order went, as far as that is known.
+    pub fn conclude(&mut self, ticket: Ticket, conclusion: &Conclusion, now: Timestamp) {
+        let result = conclusion.error().map_or(Ok(()), |error| Err(error.to_owned()));
         match self.tickets.remove(&ticket) {
             None => {}
             Some(Waiter::Binding(uid)) => self.conclude_step(&uid, result, now),
@@ -167,21 +168,32 @@ impl Scheduler {
         }
     }
 
+    /// What the API server itself says of a pod that an [`Effect::LookUp`] is about: the pod of that name if there is one,
+    /// perhaps with another UID; an error if it could not be read.
+    pub fn looked_up(&mut self, ticket: Ticket, found: Result<Option<Decoded>, String>, now: Timestamp) {
+        let _ = (ticket, found, now);
+    }
+
     /// What an extender answered, or why it did not. If that decides a pod, the decision.
     pub fn answer(
         &mut self,
         ticket: Ticket,
-        answer: Result<ExtenderAnswer, String>,
+        answer: Result<ExtenderAnswer, AskFailure>,
         now: Timestamp,
     ) -> Option<Decision> {
         match self.tickets.get(&ticket)? {
             Waiter::Consultation { pod, extender } => {
                 let (pod, extender) = (pod.clone(), *extender);
                 self.tickets.remove(&ticket);
-                self.hear(&pod, extender, answer, now)
+                self.hear(&pod, extender, answer.map_err(|failure| failure.error().to_owned()), now)
             }
             _ => {
-                self.conclude(ticket, answer.map(|_| ()), now);
+                let conclusion = match answer {
+                    Ok(_) => Conclusion::Done,
+                    Err(AskFailure::Answered(error)) => Conclusion::Unknown { error, is_answered: true },
+                    Err(AskFailure::Unanswered(error)) => Conclusion::Unknown { error, is_answered: false },
+                };
+                self.conclude(ticket, &conclusion, now);
                 None
             }
         }

@@ -140,7 +140,7 @@ fn what_is_said_about_a_pod_is_said_in_order_and_only_the_newest() {
     }
     // The first is still on its way.
     assert!(started(&mut queues).is_empty());
-    assert_eq!(queues.take_concluded(), [(Ticket(2), Ok(())), (Ticket(3), Ok(()))]);
+    assert_eq!(queues.take_concluded(), [(Ticket(2), Conclusion::Done), (Ticket(3), Conclusion::Done)]);
     finish(&mut queues, &first);
     let second = started(&mut queues);
     assert_eq!(names(&second), ["status a three/n1"]);
@@ -152,7 +152,7 @@ fn what_is_said_about_a_pod_is_said_in_order_and_only_the_newest() {
 fn no_word_about_why_a_pod_is_not_bound_comes_after_its_binding() {
     // Still waiting: left out.
     let mut waiting = queues([order(1, condition("a", "one")), order(2, bind("a"))]);
-    assert_eq!(waiting.take_concluded(), [(Ticket(1), Ok(()))]);
+    assert_eq!(waiting.take_concluded(), [(Ticket(1), Conclusion::Done)]);
     let jobs = started(&mut waiting);
     assert_eq!(names(&jobs), ["bind a"]);
     // The binding failed, and why is said afterwards.
@@ -186,8 +186,11 @@ fn changes_of_one_object_are_made_one_after_the_other() {
 fn too_much_is_left_out_and_said_so() {
     let count = STATUSES_QUEUED_MAX as u64 + 3;
     let mut statuses = queues((0..count).map(|number| order(number, condition(&format!("p{number}"), "m"))));
-    let given_up: Vec<_> =
-        statuses.take_concluded().into_iter().map(|(ticket, result)| (ticket.0, result.is_err())).collect();
+    let given_up: Vec<_> = statuses
+        .take_concluded()
+        .into_iter()
+        .map(|(ticket, conclusion)| (ticket.0, conclusion != Conclusion::Done))
+        .collect();
     assert_eq!(given_up, [(0, true), (1, true), (2, true)]);
     assert_eq!(statuses.pods.len(), STATUSES_QUEUED_MAX);
 
