@@ -20,6 +20,7 @@ use tracing::{info, warn};
 
 use crate::client::ApiServer;
 use crate::clock::{Clock, elapsed};
+use crate::heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
 use crate::perform::{Concluded, PerformCounts, Performer, PerformerOptions};
 use crate::watch::{WatchEvent, Watched};
 use crate::watches::{Progress, Watches};
@@ -141,6 +142,7 @@ pub struct Driver<O> {
     commands: mpsc::Receiver<Command>,
     watches: Watches,
     progress: Progress,
+    heartbeat: Heartbeat,
     leads: watch::Receiver<bool>,
     extenders: Vec<ExtenderClient>,
     answers: mpsc::UnboundedReceiver<Answered>,
@@ -175,6 +177,7 @@ impl<O: Observer> Driver<O> {
             commands,
             watches,
             progress,
+            heartbeat: Heartbeat::new("driver", HEARTBEAT_TOLERANCE),
             leads,
             extenders,
             answers,
@@ -189,12 +192,18 @@ impl<O: Observer> Driver<O> {
         self.progress.clone()
     }
 
+    /// Beats each time the loop turns, for `/livez`.
+    pub fn heartbeat(&self) -> Heartbeat {
+        self.heartbeat.clone()
+    }
+
     /// Schedules until `stop` is ready; then what was ordered gets a few seconds to be carried out.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
         let mut report = tokio::time::interval(REPORT_INTERVAL);
         report.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
+            self.heartbeat.beat();
             while let Ok(command) = self.commands.try_recv() {
                 self.obey(command).await;
             }
@@ -310,6 +319,8 @@ impl<O: Observer> Driver<O> {
             }
             let Some(decision) = self.scheduler.schedule_next(now) else { break };
             self.decided(&decision, began.elapsed());
+            // A batch of slow decisions is slow, and not stuck.
+            self.heartbeat.beat();
             tried += 1;
         }
         tried

@@ -13,6 +13,8 @@ mod client;
 mod clock;
 mod driver;
 mod events;
+mod heartbeat;
+mod limited_log;
 mod path;
 mod perform;
 mod watch;
@@ -26,6 +28,8 @@ pub use client::{
 };
 pub use clock::Clock;
 pub use driver::{Attempt, Command, Driver, DriverOptions, Located, Observer, Replacement};
+pub use heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
+pub use limited_log::{Admission, LOG_INTERVAL, LOG_LINES_MAX, LimitedLog, LogLimiter, Suppressed};
 pub use perform::{Concluded, PerformCounts, Performer, PerformerOptions};
 pub use watch::{
     ListError, ListRequest, NODES, PODS, PODS_NOT_FINISHED, WatchEvent, WatchRequest, Watched, WholeList,
