@@ -5,7 +5,7 @@ use std::time::Duration;
 use supercargo_engine::Seed;
 
 /// Waits that grow with each failure in a row, with some chance in them, so that many clients do not come back at once.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Backoff {
     limits: BackoffLimits,
     failures: u32,
@@ -25,8 +25,9 @@ pub(crate) struct BackoffLimits {
     pub(crate) jitter: f64,
 }
 
-/// Numbers that nobody can foretell without the seed.
-#[derive(Clone, Debug)]
+/// A stream of random numbers from a seed. A `Chance` cannot be cloned, because clones would draw the same numbers: requests
+/// that fail together would be retried together. [`Chance::fork`] begins another stream.
+#[derive(Debug)]
 pub(crate) struct Chance {
     seed: Seed,
     drawn: u64,
@@ -37,11 +38,33 @@ impl Chance {
         Chance { seed: Seed(seed), drawn: 0 }
     }
 
+    /// The stream that belongs to a name, such as a replica's hostname or the plural of a kind: replicas that are configured
+    /// with the same seed, and watches that start at the same time, draw different numbers.
+    pub(crate) fn named(seed: u64, name: &str) -> Self {
+        Chance::new(named_seed(seed, name))
+    }
+
+    /// Another stream, unrelated to this one and to every other fork of it.
+    pub(crate) fn fork(&mut self) -> Self {
+        Chance::new(self.draw())
+    }
+
     /// A number from 0 to 1.
     pub(crate) fn fraction(&mut self) -> f64 {
-        self.drawn += 1;
-        self.seed.attempt(self.drawn) as f64 / u64::MAX as f64
+        self.draw() as f64 / u64::MAX as f64
     }
+
+    fn draw(&mut self) -> u64 {
+        self.drawn += 1;
+        self.seed.attempt(self.drawn)
+    }
+}
+
+/// The seed that belongs to a name.
+pub(crate) fn named_seed(seed: u64, name: &str) -> u64 {
+    // The length comes first, so that the name of one thing is not the beginning of another's.
+    let length = Seed(seed).attempt(name.len() as u64);
+    name.bytes().fold(length, |seed, byte| Seed(seed).attempt(byte.into()))
 }
 
 impl Backoff {
@@ -103,5 +126,25 @@ mod tests {
         let wait = |seed| Backoff::new(LIMITS, Chance::new(seed)).next(Duration::MAX);
         assert_eq!(wait(1), wait(1));
         assert_ne!(wait(1), wait(2));
+    }
+
+    #[test]
+    fn forks_and_names_draw_numbers_of_their_own() {
+        let mut chance = Chance::new(7);
+        let mut drawn: Vec<u64> = (0..100)
+            .flat_map(|_| {
+                let mut fork = chance.fork();
+                [fork.draw(), fork.draw(), chance.draw()]
+            })
+            .collect();
+        drawn.extend(
+            ["", "a", "b", "ab", "ba", "replica-1", "replica-2"].map(|name| Chance::named(7, name).draw()),
+        );
+        let count = drawn.len();
+        drawn.sort_unstable();
+        drawn.dedup();
+        assert_eq!(drawn.len(), count, "no number comes twice");
+        assert_eq!(Chance::named(7, "a").draw(), Chance::named(7, "a").draw());
+        assert_ne!(Chance::named(7, "a").draw(), Chance::named(8, "a").draw());
     }
 }

@@ -141,11 +141,7 @@ impl ApiServer {
     /// Found is, in this order: the kubeconfig file that is named, the address alone, the cluster that this process is a
     /// pod of, the kubeconfig of the user (`$KUBECONFIG`, `~/.kube/config`). With a context, it is a kubeconfig's.
     pub async fn connect(options: &ConnectOptions) -> Result<Self, ConnectError> {
-        let config = find(options).await?;
-        let server = config.cluster_url.to_string();
-        let client =
-            client(config).map_err(|error| ConnectError::Credentials { server, reason: chain(&error) })?;
-        Ok(ApiServer::new(client, options.limit))
+        ApiServer::of_config(find(options).await?, options.limit)
     }
 }
 
@@ -288,6 +284,9 @@ pub fn hostname() -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     use super::*;
@@ -334,6 +333,42 @@ mod tests {
         let asked = proxy.await.expect("it has ended");
         assert!(asked.starts_with("CONNECT api.example.com:6443 HTTP/1.1\r\n"), "{asked}");
         assert!(error.contains("/api/v1") && error.contains("tunnel"), "{error}");
+    }
+
+    /// A server that answers every request with `{}` and counts its connections.
+    async fn counting_server() -> (String, Arc<AtomicUsize>) {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        let address = listener.local_addr().expect("it listens").to_string();
+        let count = Arc::new(AtomicUsize::new(0));
+        let counted = count.clone();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                counted.fetch_add(1, Ordering::SeqCst);
+                tokio::spawn(async move {
+                    let mut asked = vec![0; 4096];
+                    while stream.read(&mut asked).await.is_ok_and(|length| length > 0) {
+                        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+                        stream.write_all(answer).await.expect("it listens");
+                    }
+                });
+            }
+        });
+        (address, count)
+    }
+
+    #[tokio::test]
+    async fn connections_of_its_own_are_shared_with_nobody() {
+        let (address, connections) = counting_server().await;
+        let options = ConnectOptions { master: Some(address), ..ConnectOptions::default() };
+        let server = ApiServer::connect(&options).await.expect("nothing is sent yet");
+        let lease = server.with_own_connections().expect("nothing is sent yet");
+        let events = server.with_own_limit();
+        for expected in [[1, 2, 2], [2, 2, 2]] {
+            for (server, expected) in [&server, &lease, &events].into_iter().zip(expected) {
+                server.get("/api/v1").await.expect("it answers");
+                assert_eq!(connections.load(Ordering::SeqCst), expected);
+            }
+        }
     }
 
     #[tokio::test]

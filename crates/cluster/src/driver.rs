@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
+use crate::backoff::named_seed;
 use crate::client::ApiServer;
 use crate::clock::{Clock, elapsed};
 use crate::heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
@@ -160,8 +161,10 @@ impl<O: Observer> Driver<O> {
     pub fn start(options: DriverOptions, observer: O, commands: mpsc::Receiver<Command>) -> Self {
         let DriverOptions { scheduler, server, clock, hostname, seed, extenders, leads } = options;
         let scheduler = scheduler.with_stopwatch(Stopwatch(elapsed));
+        // Replicas with the same seed do not watch, and come back after an outage, in step.
+        let own_seed = named_seed(seed, &hostname);
         let (watches, watched) =
-            Watches::start(server.clone(), seed, scheduler.profiles(), !extenders.is_empty());
+            Watches::start(server.clone(), own_seed, scheduler.profiles(), !extenders.is_empty());
         let performer = PerformerOptions { server, clock: clock.clone(), hostname, seed };
         let (performer, conclusions) = Performer::start(performer);
         let progress = watches.progress();

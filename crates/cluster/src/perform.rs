@@ -39,7 +39,8 @@ pub struct PerformerOptions {
     pub clock: Clock,
     /// The name of this machine; see [`crate::hostname`].
     pub hostname: String,
-    /// What chance is drawn from: waits between retries differ a little.
+    /// What chance is drawn from, together with the hostname: waits between retries differ a little, and replicas with the
+    /// same seed wait differently.
     pub seed: u64,
 }
 
@@ -89,10 +90,10 @@ impl Performer {
         let (orders, received) = mpsc::unbounded_channel();
         let (conclusions, concluded) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared::default());
-        let chance = Chance::new(options.seed);
+        let mut chance = Chance::named(options.seed, &options.hostname);
         let dispatcher = Dispatcher {
-            requests: Requests::new(options.server.clone(), options.clock.clone(), chance.clone()),
-            sink: Sink::new(options.server.with_own_limit(), chance),
+            requests: Requests::new(options.server.clone(), options.clock.clone(), chance.fork()),
+            sink: Sink::new(options.server.with_own_limit(), chance.fork()),
             recorder: Recorder::new(&options.hostname),
             queues: Queues::default(),
             running: JoinSet::new(),
@@ -208,29 +209,29 @@ impl Dispatcher {
             match job {
                 Job::Bind { ticket, pod, node } => {
                     self.shared.bindings_waiting.fetch_sub(1, Ordering::Relaxed);
-                    let (requests, lane) = (self.requests.clone(), Lane::Bindings(pod.uid.clone()));
+                    let (requests, lane) = (self.requests.fork(), Lane::Bindings(pod.uid.clone()));
                     self.spawn(lane, ticket, async move { requests.bind(&pod, &node).await });
                 }
                 Job::UpdateStatus { ticket, pod, condition, nomination } => {
-                    let (mut requests, lane) = (self.requests.clone(), Lane::Statuses(pod.uid.clone()));
+                    let (mut requests, lane) = (self.requests.fork(), Lane::Statuses(pod.uid.clone()));
                     self.spawn(lane, ticket, async move {
                         requests.update_status(&pod, condition.as_ref(), &nomination).await
                     });
                 }
                 Job::Write { ticket, key, effect } => {
-                    let mut requests = self.requests.clone();
+                    let mut requests = self.requests.fork();
                     self.spawn(Lane::Writes(key), ticket, async move { requests.write(&effect).await });
                 }
                 Job::Event { ticket, notice, at } => match self.recorder.record(&notice, at) {
                     Some(call) => {
-                        let mut sink = self.sink.clone();
+                        let mut sink = self.sink.fork();
                         self.spawn(Lane::Events, ticket, async move { told(sink.tell(&call).await) });
                     }
                     // It is counted with the one like it.
                     None => self.finish(Done { lane: Lane::Events, ticket, conclusion: Conclusion::Done }),
                 },
                 Job::EventCall(call) => {
-                    let mut sink = self.sink.clone();
+                    let mut sink = self.sink.fork();
                     self.spawn(Lane::Events, None, async move { told(sink.tell(&call).await) });
                 }
             }

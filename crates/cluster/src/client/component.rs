@@ -6,7 +6,7 @@ use http::Uri;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
-use super::{ApiServer, ConnectError, ConnectOptions, chain, client, find};
+use super::{ApiServer, ConnectError, ConnectOptions, find};
 
 /// Which server, and whom to believe that it is that one.
 #[derive(Clone, Debug, Default)]
@@ -30,17 +30,15 @@ impl ApiServer {
         let mut config = find(options).await?;
         if let Some(path) = &component.authority {
             config.root_cert = Some(read_authority(path)?);
+            // In a pod the configuration names the file of the API server's authority as well, which would go first.
+            config.root_cert_file = None;
         }
         config.accept_invalid_certs = component.accepts_any_certificate;
         config.tls_server_name = None;
         // The proxy of a kubeconfig is on the way to its API server; the environment has a say here as well.
         config.proxy_url = None;
         config.cluster_url = url;
-        let client = client(config).map_err(|error| ConnectError::Credentials {
-            server: component.url.clone(),
-            reason: chain(&error),
-        })?;
-        Ok(ApiServer::new(client, None))
+        ApiServer::of_config(config, None)
     }
 }
 

@@ -13,8 +13,8 @@ use kube::client::Body;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::chain;
 use super::limiter::{RateLimit, TokenBucket};
+use super::{ConnectError, chain, client};
 
 /// How long a request may take. The server itself gives up after 60 s, with a better reason.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(75);
@@ -38,6 +38,8 @@ pub(crate) const STRATEGIC_MERGE_PATCH: &str = "application/strategic-merge-patc
 pub struct ApiServer {
     client: kube::Client,
     limiter: Option<Arc<Limiter>>,
+    /// How another client for the same server is made; none if this one was given as it is.
+    origin: Option<Arc<kube::Config>>,
 }
 
 struct Limiter {
@@ -137,13 +139,33 @@ impl ApiServer {
         let limiter = limit.map(|limit| {
             Arc::new(Limiter { limit, started: Instant::now(), bucket: Mutex::new(TokenBucket::new(limit)) })
         });
-        ApiServer { client, limiter }
+        ApiServer { client, limiter, origin: None }
+    }
+
+    /// The server that a configuration names.
+    pub(super) fn of_config(config: kube::Config, limit: Option<RateLimit>) -> Result<Self, ConnectError> {
+        let server = config.cluster_url.to_string();
+        let client = client(config.clone())
+            .map_err(|error| ConnectError::Credentials { server, reason: chain(&error) })?;
+        Ok(ApiServer { origin: Some(Arc::new(config)), ..ApiServer::new(client, limit) })
     }
 
     /// The same server for another purpose, with a limit of the same size to itself.
     #[must_use]
     pub fn with_own_limit(&self) -> Self {
-        ApiServer::new(self.client.clone(), self.limiter.as_ref().map(|limiter| limiter.limit))
+        let limit = self.limiter.as_ref().map(|limiter| limiter.limit);
+        ApiServer { origin: self.origin.clone(), ..ApiServer::new(self.client.clone(), limit) }
+    }
+
+    /// The same server over connections that are shared with nobody, and with a limit of the same size: for a lease, whose
+    /// renewals must neither wait behind bindings nor meet a connection of theirs that has died silently. A server that was
+    /// made of a ready client has only the connections of that client.
+    pub fn with_own_connections(&self) -> Result<Self, ConnectError> {
+        let limit = self.limiter.as_ref().map(|limiter| limiter.limit);
+        match &self.origin {
+            Some(config) => ApiServer::of_config(kube::Config::clone(config), limit),
+            None => Ok(self.with_own_limit()),
+        }
     }
 
     /// The client, for whoever needs typed objects.

@@ -28,7 +28,7 @@ const EVENTS: KindId = KindId { group: "events.k8s.io", version: "v1", kind: "Ev
 const CORE_EVENTS: KindId = KindId { group: "", version: "v1", kind: "Event", plural: "events" };
 
 /// Knows how to tell the server.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Sink {
     server: ApiServer,
     chance: Chance,
@@ -41,9 +41,15 @@ impl Sink {
         Sink { server, chance, is_core: Arc::default() }
     }
 
+    /// The same for another event. Its waits between retries are its own, so that events which fail together are not
+    /// retried together.
+    pub(crate) fn fork(&mut self) -> Self {
+        Sink { server: self.server.clone(), chance: self.chance.fork(), is_core: self.is_core.clone() }
+    }
+
     /// Tells the server, more than once if need be.
     pub(crate) async fn tell(&mut self, call: &EventCall) -> Result<(), String> {
-        let mut backoff = Backoff::new(BACKOFF, self.chance.clone());
+        let mut backoff = Backoff::new(BACKOFF, self.chance.fork());
         loop {
             let error = match self.try_to_tell(call).await {
                 Ok(()) => return Ok(()),

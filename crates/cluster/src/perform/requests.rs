@@ -23,7 +23,7 @@ const STATUS_BACKOFF: BackoffLimits = BackoffLimits {
 };
 
 /// Knows how to ask for things.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Requests {
     server: ApiServer,
     clock: Clock,
@@ -33,6 +33,12 @@ pub(super) struct Requests {
 impl Requests {
     pub(super) fn new(server: ApiServer, clock: Clock, chance: Chance) -> Self {
         Requests { server, clock, chance }
+    }
+
+    /// The same for another order. Its waits between retries are its own, so that orders which fail together are not
+    /// retried together.
+    pub(super) fn fork(&mut self) -> Self {
+        Requests { server: self.server.clone(), clock: self.clock.clone(), chance: self.chance.fork() }
     }
 
     pub(super) async fn bind(&self, pod: &Pod, node: &str) -> Conclusion {
@@ -94,7 +100,7 @@ impl Requests {
     async fn patch_status(&mut self, pod: &Pod, body: Vec<u8>) -> Result<(), RequestError> {
         let path = path::of_pod(&pod.namespace, &pod.name, Some("status"));
         let call = Call::patch(path, STRATEGIC_MERGE_PATCH, body);
-        let mut backoff = Backoff::new(STATUS_BACKOFF, self.chance.clone());
+        let mut backoff = Backoff::new(STATUS_BACKOFF, self.chance.fork());
         loop {
             let error = match self.server.perform(&call).await {
                 Ok(()) => return Ok(()),

@@ -91,14 +91,14 @@ impl Session {
         sender: mpsc::Sender<WatchEvent>,
     ) -> Self {
         // Watches that start together go separate ways.
-        let seed = request.kind.plural.bytes().fold(seed, |seed, byte| seed.rotate_left(7) ^ u64::from(byte));
+        let mut chance = Chance::named(seed, request.kind.plural);
         Session {
             server,
             request,
             decoder,
             sender,
-            backoff: Backoff::new(BACKOFF, Chance::new(seed)),
-            chance: Chance::new(!seed),
+            backoff: Backoff::new(BACKOFF, chance.fork()),
+            chance,
             position: None,
             lists_are_streamed: true,
             is_first: !request.is_known,
