@@ -1,9 +1,10 @@
-//! Rules of this repository that no compiler knows: which room may use which, what pure crates must not touch, and what
-//! every plugin says about itself.
+//! Rules of this repository that no compiler knows: which room may use which, what pure crates must not touch, what every
+//! plugin says about itself, and what no text file has in it.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Who may depend on whom. Dependencies point one way: towards the model.
 const EDGES: &[(&str, &[&str])] = &[
@@ -175,6 +176,145 @@ fn nothing_is_left_lying_about() {
                 assert!(!line.contains(word), "{}:{}: {word}", file.display(), number + 1);
             }
         }
+    }
+}
+
+/// Folders of the machine that a file was written on. Written so that this file does not find itself.
+const MACHINE_FOLDERS: &[&str] = &[concat!("/ro", "ot"), concat!("/wo", "rk"), concat!("/ho", "me")];
+
+/// Hosts that packages are fetched from: which one is reached is the business of the machine that builds.
+const REGISTRY_HOSTS: &[&str] = &[
+    concat!("static.crates", ".io"),
+    concat!("index.crates", ".io"),
+    concat!("proxy.golang", ".org"),
+    concat!("sum.golang", ".org"),
+    concat!("files.pythonhosted", ".org"),
+    concat!("registry.npmjs", ".org"),
+    concat!("deb.debian", ".org"),
+    concat!("artifac", "tory"),
+    concat!("jfr", "og.io"),
+];
+
+/// Every text file of the repository, whatever its language.
+#[test]
+fn text_files_are_clean() {
+    let mut read = 0;
+    let mut found = Vec::new();
+    for path in repository_files() {
+        // A file that git knows of and that was just removed, or a compressed one: neither has text.
+        let Some(text) = fs::read(&path).ok().and_then(|bytes| String::from_utf8(bytes).ok()) else {
+            continue;
+        };
+        read += 1;
+        let name = path.strip_prefix(root()).unwrap_or(&path).display().to_string();
+        found.extend(text_faults(&text).into_iter().map(|fault| format!("{name}:{fault}")));
+        if name == "Cargo.lock" {
+            found.extend(lock_faults(&text).into_iter().map(|fault| format!("{name}:{fault}")));
+        }
+    }
+    assert!(read >= 300, "only {read} text files were found");
+    assert!(found.is_empty(), "text files are not clean:\n{}", found.join("\n"));
+}
+
+#[test]
+fn a_text_file_that_is_not_clean_is_found() {
+    let marker = |sign: &str| sign.repeat(7);
+    let (folder, host) = (MACHINE_FOLDERS[0], REGISTRY_HOSTS[0]);
+    let table = [
+        (String::new(), None),
+        ("a line\n\nanother, with == in it\n".to_owned(), None),
+        ("see docs/root and network/work, at https://example.com/home/page\n".to_owned(), None),
+        (format!("a heading\n{}\n", "=".repeat(9)), None),
+        (format!("one\n{} HEAD\ntwo\n", marker("<")), Some("2: a conflict marker")),
+        (format!("one\n{}\ntwo\n", marker("=")), Some("2: a conflict marker")),
+        (format!("{} 462a2b3 (subject)\n", marker(">")), Some("1: a conflict marker")),
+        (format!("{} 462a2b3\n", marker("|")), Some("1: a conflict marker")),
+        (format!("path = \"{folder}/file\"\n"), Some("1: a folder of one machine")),
+        (format!("cd {folder}\n"), Some("1: a folder of one machine")),
+        (format!("file://{folder}/x\n"), Some("1: a folder of one machine")),
+        (format!("one\nfrom https://{host}/x\n"), Some("2: the host of a package registry")),
+        ("one \ntwo\n".to_owned(), Some("1: white space at the end")),
+        ("one\ntwo\t\n".to_owned(), Some("2: white space at the end")),
+        ("one\r\n".to_owned(), Some("1: white space at the end")),
+        ("one\ntwo".to_owned(), Some("2: no newline at the end of the file")),
+        ("one\n\n".to_owned(), Some("2: an empty line at the end of the file")),
+    ];
+    for (text, expected) in table {
+        let found = text_faults(&text);
+        let expected: Vec<_> = expected.into_iter().map(str::to_owned).collect();
+        assert_eq!(found, expected, "in {text:?}");
+    }
+    let line = |address: &str| format!("source = \"registry+{address}\"\n");
+    assert_eq!(lock_faults(&line(LOCKED_REGISTRY)), Vec::<String>::new());
+    assert_eq!(lock_faults(&line("https://mirror.example.com/index")).len(), 1);
+}
+
+/// What a text file must not have, each with the number of its line.
+fn text_faults(text: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (number, line) in text.split_terminator('\n').enumerate() {
+        let mut fault = |what: &str| faults.push(format!("{}: {what}", number + 1));
+        if is_conflict_marker(line) {
+            fault("a conflict marker");
+        }
+        if MACHINE_FOLDERS.iter().any(|folder| names_folder(line, folder)) {
+            fault("a folder of one machine");
+        }
+        if REGISTRY_HOSTS.iter().any(|host| line.contains(host)) {
+            fault("the host of a package registry");
+        }
+        if line.ends_with(char::is_whitespace) {
+            fault("white space at the end");
+        }
+    }
+    let lines = text.split_terminator('\n').count();
+    if !text.is_empty() && !text.ends_with('\n') {
+        faults.push(format!("{lines}: no newline at the end of the file"));
+    }
+    if text.ends_with("\n\n") {
+        faults.push(format!("{lines}: an empty line at the end of the file"));
+    }
+    faults
+}
+
+/// Git writes seven signs at the start of a line, alone or with a name behind them.
+fn is_conflict_marker(line: &str) -> bool {
+    ['<', '|', '=', '>'].iter().any(|sign| {
+        let rest = line.trim_start_matches(*sign);
+        line.len() - rest.len() == 7 && (rest.is_empty() || rest.starts_with(' '))
+    })
+}
+
+/// Whether a line names this absolute folder, or something in it. A folder of the same name further down a path is not it.
+fn names_folder(line: &str, folder: &str) -> bool {
+    line.match_indices(folder).any(|(start, _)| {
+        let before = line[..start].chars().next_back();
+        let after = line[start + folder.len()..].chars().next();
+        let begins = before.is_none_or(|sign| !sign.is_alphanumeric() && !"_-.}$*".contains(sign));
+        let ends = after.is_none_or(|sign| !sign.is_alphanumeric() && !"_-".contains(sign));
+        begins && ends
+    })
+}
+
+/// The one registry that the lock file names: a mirror is set in the configuration of the machine that has it.
+const LOCKED_REGISTRY: &str = "https://github.com/rust-lang/crates.io-index";
+
+fn lock_faults(text: &str) -> Vec<String> {
+    let numbered = text.lines().enumerate().filter(|(_, line)| line.starts_with("source = "));
+    let others = numbered.filter(|(_, line)| *line != format!("source = \"registry+{LOCKED_REGISTRY}\""));
+    others.map(|(number, line)| format!("{}: another registry: {line}", number + 1)).collect()
+}
+
+/// The files that git keeps or would keep. Without git (an unpacked archive), all that are there and not hidden.
+fn repository_files() -> Vec<PathBuf> {
+    let arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    let listed = Command::new("git").args(arguments).current_dir(root()).output();
+    match listed {
+        Ok(output) if output.status.success() => {
+            let names = String::from_utf8(output.stdout).expect("names of files are UTF-8");
+            names.split_terminator('\0').map(|name| root().join(name)).collect()
+        }
+        _ => files(&root(), ""),
     }
 }
 
