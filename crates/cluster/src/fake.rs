@@ -16,7 +16,7 @@ use tower::service_fn;
 
 /// The server.
 #[derive(Clone)]
-pub(crate) struct Fake {
+pub struct Fake {
     answer: Arc<Script>,
     count: Arc<AtomicUsize>,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -27,37 +27,53 @@ type Script = dyn Fn(usize, &Asked) -> Answer + Send + Sync;
 
 /// A request that came.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
-    pub(crate) method: Method,
-    pub(crate) path: String,
-    pub(crate) query: String,
-    pub(crate) body: String,
-    pub(crate) headers: HeaderMap,
+pub struct Asked {
+    /// The method.
+    pub method: Method,
+    /// The path, without the query.
+    pub path: String,
+    /// The query; empty if there is none.
+    pub query: String,
+    /// The body; empty if there is none.
+    pub body: String,
+    /// The headers.
+    pub headers: HeaderMap,
 }
 
 /// What is answered.
-pub(crate) struct Answer {
+#[derive(Debug)]
+pub struct Answer {
     code: u16,
     headers: Vec<(&'static str, &'static str)>,
     body: Option<Frames>,
 }
 
 /// Writes an answer piece by piece.
-pub(crate) type Writer = mpsc::UnboundedSender<io::Result<Bytes>>;
+pub type Writer = mpsc::UnboundedSender<io::Result<Bytes>>;
 
-pub(crate) struct Frames(mpsc::UnboundedReceiver<io::Result<Bytes>>);
+/// The pieces of an answer's body, as they are written.
+#[derive(Debug)]
+pub struct Frames(mpsc::UnboundedReceiver<io::Result<Bytes>>);
+
+impl std::fmt::Debug for Fake {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Fake").field("asked", &self.asked).finish_non_exhaustive()
+    }
+}
 
 impl Fake {
-    pub(crate) fn new(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
+    /// A server that answers every request as the closure says.
+    pub fn new(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
         Fake::numbered(move |_, asked| answer(asked))
     }
 
-    /// Requests are numbered from 0.
-    pub(crate) fn numbered(answer: impl Fn(usize, &Asked) -> Answer + Send + Sync + 'static) -> Self {
+    /// The same; requests are numbered from 0.
+    pub fn numbered(answer: impl Fn(usize, &Asked) -> Answer + Send + Sync + 'static) -> Self {
         Fake { answer: Arc::new(answer), count: Arc::default(), asked: Arc::default() }
     }
 
-    pub(crate) fn client(&self) -> kube::Client {
+    /// A client whose requests go to this server.
+    pub fn client(&self) -> kube::Client {
         let fake = self.clone();
         let service = service_fn(move |request: Request<Body>| {
             let fake = fake.clone();
@@ -86,22 +102,24 @@ impl Fake {
     }
 
     /// What was asked so far.
-    pub(crate) fn requests(&self) -> Vec<Asked> {
+    pub fn requests(&self) -> Vec<Asked> {
         self.asked.lock().expect("no test panics here").clone()
     }
 }
 
 impl Asked {
-    pub(crate) fn header(&self, name: &str) -> String {
+    /// The value of a header; empty if it is not there.
+    pub fn header(&self, name: &str) -> String {
         self.headers.get(name).map(|value| value.to_str().unwrap_or_default().to_owned()).unwrap_or_default()
     }
 
-    pub(crate) fn json(&self) -> serde_json::Value {
+    /// The body as JSON.
+    pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error} in {:?}", self.body))
     }
 
     /// `METHOD /path?query`
-    pub(crate) fn line(&self) -> String {
+    pub fn line(&self) -> String {
         match &*self.query {
             "" => format!("{} {}", self.method, self.path),
             query => format!("{} {}?{query}", self.method, self.path),
@@ -110,35 +128,39 @@ impl Asked {
 }
 
 impl Answer {
-    pub(crate) fn plain(code: u16, text: &str) -> Self {
+    /// A whole answer.
+    pub fn plain(code: u16, text: &str) -> Self {
         let (writer, answer) = Answer::streamed();
         let _ = writer.send(Ok(Bytes::copy_from_slice(text.as_bytes())));
         Answer { code, ..answer }
     }
 
-    pub(crate) fn ok(text: &str) -> Self {
+    /// A whole answer that says that all is well.
+    pub fn ok(text: &str) -> Self {
         Answer::plain(200, text)
     }
 
     /// An error as Kubernetes tells it.
-    pub(crate) fn status(code: u16, message: &str) -> Self {
+    pub fn status(code: u16, message: &str) -> Self {
         let status =
             serde_json::json!({ "kind": "Status", "status": "Failure", "message": message, "code": code });
         Answer::plain(code, &status.to_string())
     }
 
     /// An answer that goes on until the writer is dropped.
-    pub(crate) fn streamed() -> (Writer, Self) {
+    pub fn streamed() -> (Writer, Self) {
         let (writer, reader) = mpsc::unbounded_channel();
         (writer, Answer { code: 200, headers: Vec::new(), body: Some(Frames(reader)) })
     }
 
     /// No answer.
-    pub(crate) fn never() -> Self {
+    pub fn never() -> Self {
         Answer { code: 200, headers: Vec::new(), body: None }
     }
 
-    pub(crate) fn with_header(mut self, name: &'static str, value: &'static str) -> Self {
+    /// The same answer with one more header.
+    #[must_use]
+    pub fn with_header(mut self, name: &'static str, value: &'static str) -> Self {
         self.headers.push((name, value));
         self
     }

@@ -17,11 +17,12 @@ mod heartbeat;
 mod limited_log;
 mod path;
 mod perform;
+mod tasks;
 mod watch;
 mod watches;
 
-#[cfg(test)]
-mod fake;
+#[cfg(any(test, feature = "test-util"))]
+pub mod fake;
 
 pub use client::{
     ApiServer, ComponentOptions, ConnectError, ConnectOptions, RateLimit, RequestError, hostname,
@@ -31,6 +32,7 @@ pub use driver::{Attempt, Command, Driver, DriverOptions, Located, Observer, Rep
 pub use heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
 pub use limited_log::{Admission, LOG_INTERVAL, LOG_LINES_MAX, LimitedLog, LogLimiter, Suppressed};
 pub use perform::{Concluded, PerformCounts, Performer, PerformerOptions};
+pub use tasks::{Supervisor, Task, TaskEnd, TaskEndCause, Tasks};
 pub use watch::{
     ListError, ListRequest, NODES, PODS, PODS_NOT_FINISHED, WatchEvent, WatchRequest, Watched, WholeList,
     list, watch,

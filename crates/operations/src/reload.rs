@@ -3,9 +3,11 @@
 //! Kubernetes swaps a link when a ConfigMap changes, editors write to another file and rename it, and some file systems report
 //! nothing; so the file is simply read once a second and its contents are compared.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
@@ -16,9 +18,37 @@ pub const POLL_PERIOD: Duration = Duration::from_secs(1);
 /// A larger file is no configuration: a ConfigMap holds a MiB at most.
 pub const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
+/// Where files are read: the machine, or what a test says.
+#[derive(Clone)]
+pub struct Files(Arc<dyn Fn(&Path) -> io::Result<Vec<u8>> + Send + Sync>);
+
+impl Files {
+    /// The files of this machine.
+    pub fn system() -> Self {
+        Files(Arc::new(read))
+    }
+
+    /// Files that hold what `read` says.
+    pub fn from_fn(read: impl Fn(&Path) -> io::Result<Vec<u8>> + Send + Sync + 'static) -> Self {
+        Files(Arc::new(read))
+    }
+
+    /// What a file holds.
+    pub fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        (self.0)(path)
+    }
+}
+
+impl fmt::Debug for Files {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Files")
+    }
+}
+
 /// Watches one file.
 #[derive(Debug)]
 pub struct FileWatch {
+    files: Files,
     path: PathBuf,
     contents: Vec<u8>,
     /// What was wrong with the file last, so that it is said once.
@@ -28,7 +58,14 @@ pub struct FileWatch {
 impl FileWatch {
     /// Watches a file whose contents are known, so that a change between reading it and watching it is not missed.
     pub fn new(path: impl Into<PathBuf>, contents: impl Into<Vec<u8>>) -> Self {
-        FileWatch { path: path.into(), contents: contents.into(), trouble: None }
+        FileWatch { files: Files::system(), path: path.into(), contents: contents.into(), trouble: None }
+    }
+
+    /// Looks for the file elsewhere.
+    #[must_use]
+    pub fn with_files(mut self, files: Files) -> Self {
+        self.files = files;
+        self
     }
 
     /// Reads a file, and watches it.
@@ -48,7 +85,7 @@ impl FileWatch {
     pub async fn changed(&mut self) -> &[u8] {
         loop {
             sleep(POLL_PERIOD).await;
-            match read(&self.path) {
+            match self.files.read(&self.path) {
                 Ok(contents) => {
                     self.trouble = None;
                     if contents != self.contents {

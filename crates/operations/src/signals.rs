@@ -3,6 +3,7 @@
 use std::io;
 
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
+use tokio::sync::mpsc;
 
 /// Something asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,33 +16,67 @@ pub enum Signal {
     Dump,
 }
 
-/// Listens for signals. From its making on, they no longer end the process by themselves.
+/// How many signals that a test gives may wait to be taken.
+const GIVEN_WAITING_MAX: usize = 16;
+
+/// Where signals come from: the system, or a test.
 #[derive(Debug)]
 pub struct Signals {
-    terminate: Stream,
-    interrupt: Stream,
-    dump: Stream,
+    source: Source,
     stopping: bool,
 }
 
+#[derive(Debug)]
+enum Source {
+    System { terminate: Stream, interrupt: Stream, dump: Stream },
+    Given(mpsc::Receiver<Given>),
+}
+
+/// A signal that a test gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// As SIGTERM or SIGINT.
+    Terminate,
+    /// As SIGUSR2.
+    Dump,
+}
+
 impl Signals {
-    /// Begins to listen. Must be called within a tokio runtime.
+    /// Begins to listen to the system: from now on, signals no longer end the process by themselves. Must be called within
+    /// a tokio runtime.
     pub fn listen() -> io::Result<Self> {
-        Ok(Signals {
+        let source = Source::System {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             dump: signal(SignalKind::user_defined2())?,
-            stopping: false,
-        })
+        };
+        Ok(Signals { source, stopping: false })
+    }
+
+    /// Signals that are sent through a channel, for a process that lives in a test or in a simulation.
+    pub fn given() -> (mpsc::Sender<Given>, Self) {
+        let (sender, given) = mpsc::channel(GIVEN_WAITING_MAX);
+        (sender, Signals { source: Source::Given(given), stopping: false })
     }
 
     /// Waits for the next one. Giving up the wait loses none.
     pub async fn next(&mut self) -> Signal {
-        tokio::select! {
-            biased;
-            _ = self.terminate.recv() => self.stop(),
-            _ = self.interrupt.recv() => self.stop(),
-            _ = self.dump.recv() => Signal::Dump,
+        let given = match &mut self.source {
+            Source::System { terminate, interrupt, dump } => tokio::select! {
+                biased;
+                _ = terminate.recv() => Given::Terminate,
+                _ = interrupt.recv() => Given::Terminate,
+                _ = dump.recv() => Given::Dump,
+            },
+            Source::Given(given) => match given.recv().await {
+                Some(given) => given,
+                // There will be no more.
+                None => std::future::pending().await,
+            },
+        };
+        match given {
+            Given::Terminate => self.stop(),
+            Given::Dump => Signal::Dump,
         }
     }
 

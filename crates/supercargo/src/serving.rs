@@ -3,30 +3,30 @@
 use std::future::pending;
 
 use anyhow::anyhow;
-use supercargo_cluster::{ApiServer, ConnectOptions};
+use supercargo_cluster::{ApiServer, ConnectOptions, Task, Tasks};
 use supercargo_operations::flags::{AccessFlags, ServingFlags};
 use supercargo_operations::serve::{
     Access, FollowedAuthority, KubeReviewer, Routes, Server, follow_client_authority,
     look_up_client_authority,
 };
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
-/// Serves until it is told to stop; nothing at all if the flags say so.
+/// Serves until it is told to stop; none if the flags say that nothing is served.
 pub(crate) async fn serve(
     serving: &ServingFlags,
     access: &AccessFlags,
     server: &ApiServer,
     routes: Routes,
+    tasks: &Tasks,
     stop: oneshot::Receiver<()>,
-) -> anyhow::Result<JoinHandle<()>> {
+) -> anyhow::Result<Option<Task>> {
     if serving.secure_port == 0 {
-        return Ok(tokio::spawn(async {}));
+        return Ok(None);
     }
     let authority = client_authority(access, server).await?;
     let followed = authority.clone().map(|authority| (server.client().clone(), authority));
-    let Some(options) = serving.options(access, authority) else { return Ok(tokio::spawn(async {})) };
+    let Some(options) = serving.options(access, authority) else { return Ok(None) };
     let access = Access::new(&access.authorization_always_allow_paths)?
         .with_token_reviewer(reviewer(access.authentication_kubeconfig.as_deref(), server).await?)
         .with_access_reviewer(reviewer(access.authorization_kubeconfig.as_deref(), server).await?);
@@ -39,12 +39,12 @@ pub(crate) async fn serve(
             None => pending().await,
         }
     };
-    Ok(tokio::spawn(async move {
+    Ok(Some(tasks.spawn("server", async move {
         tokio::select! {
             () = listening.run(routes, access, stopped) => {}
             never = following => match never {},
         }
-    }))
+    })))
 }
 
 /// The authority of client certificates in the cluster, to be followed, if the flags name none.

@@ -5,10 +5,10 @@ use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use supercargo_cluster::{
-    ApiServer, Clock, NODES, PODS, PODS_NOT_FINISHED, WatchEvent, WatchRequest, Watched,
+    ApiServer, Clock, NODES, PODS, PODS_NOT_FINISHED, Supervisor, Tasks, WatchEvent, WatchRequest, Watched,
 };
 use supercargo_explain::{Comparison, Judgement, Onlooker, Tally, render_comparison, render_summary};
 use supercargo_framework::{GoDuration, Registry};
@@ -19,7 +19,6 @@ use supercargo_operations::metrics::{self, Exposition, ShadowMetrics};
 use supercargo_operations::serve::{Check, Routes};
 use supercargo_operations::signals::{Signal, Signals};
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use crate::cluster_files::Scheduler;
@@ -90,8 +89,10 @@ async fn look_on(options: &ShadowOptions, scheduler: Scheduler) -> anyhow::Resul
     let (metrics, exposition) = ShadowMetrics::new();
     let (known, is_known) = watch::channel(false);
     let (_stop_serving, serving_stopped) = oneshot::channel();
-    serve(&options.serving, &options.access, &server, routes(exposition, is_known), serving_stopped).await?;
-    let (mut watched, watches) = watch_all(&server, &scheduler);
+    let mut supervisor = Supervisor::new();
+    let (tasks, routes) = (supervisor.tasks(), routes(exposition, is_known));
+    serve(&options.serving, &options.access, &server, routes, &tasks, serving_stopped).await?;
+    let mut watched = watch_all(&server, &scheduler, &tasks);
     let unlisted = scheduler.kinds();
     let onlooker = Onlooker::new(scheduler.profiles, scheduler.fixes, &options.scheduler_name)?;
     let mut shadow = Shadow {
@@ -115,6 +116,7 @@ async fn look_on(options: &ShadowOptions, scheduler: Scheduler) -> anyhow::Resul
                 Signal::Stop | Signal::StopNow => break,
                 Signal::Dump => info!("{}", shadow.stand()),
             },
+            end = supervisor.next_end() => bail!("{end}"),
             () = &mut end => break,
             () = tokio::time::sleep(settled.unwrap_or(FOR_EVER)), if settled.is_some() => shadow.settle()?,
             Some(event) = watched.recv() => shadow.take(event)?,
@@ -124,7 +126,7 @@ async fn look_on(options: &ShadowOptions, scheduler: Scheduler) -> anyhow::Resul
             return Ok(());
         }
     }
-    drop(watches);
+    drop(supervisor);
     shadow.finish()
 }
 
@@ -142,25 +144,20 @@ fn routes(exposition: Exposition, is_known: watch::Receiver<bool>) -> Routes {
 }
 
 /// Watches everything that the plugins read. Watches only ever read.
-fn watch_all(server: &ApiServer, scheduler: &Scheduler) -> (mpsc::Receiver<WatchEvent>, JoinSet<()>) {
+fn watch_all(server: &ApiServer, scheduler: &Scheduler, tasks: &Tasks) -> mpsc::Receiver<WatchEvent> {
     let decoder = Arc::new(scheduler.decoder());
     let (sender, watched) = mpsc::channel(WATCHED_WAITING_MAX);
-    let mut watches = JoinSet::new();
     for (number, kind) in (0..).zip(scheduler.kinds()) {
         let request = WatchRequest {
             kind,
             field_selector: (kind == PODS).then_some(PODS_NOT_FINISHED),
             is_known: false,
         };
-        watches.spawn(supercargo_cluster::watch(
-            server.clone(),
-            request,
-            decoder.clone(),
-            number,
-            sender.clone(),
-        ));
+        let (server, decoder, sender) = (server.clone(), decoder.clone(), sender.clone());
+        let watching = supercargo_cluster::watch(server, request, decoder, number, sender);
+        tasks.spawn(format!("watch of {}", kind.plural), watching);
     }
-    (watched, watches)
+    watched
 }
 
 /// What is known, and what was found out.

@@ -23,6 +23,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -32,7 +33,7 @@ pub use record::LeaseRecord;
 pub use settings::{InvalidSettings, JITTER_FACTOR, LeaderSettings};
 pub use store::{KubeLeaseStore, LeaseStore, StoreError};
 
-use crate::clock::{Clock, random_bytes, time_of_day};
+use crate::clock::{random_bytes, time_of_day};
 
 /// How far beyond the end of its lease a leader that should have stopped is still called healthy.
 const WATCHDOG_TOLERANCE: Duration = Duration::from_secs(20);
@@ -61,12 +62,11 @@ pub enum Ended {
 }
 
 /// One candidate in an election.
-#[derive(Debug)]
 pub struct Election<Store> {
     store: Store,
     settings: LeaderSettings,
     identity: String,
-    clock: Clock,
+    clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     jitter: Jitter,
     /// What the lease said when it last changed.
     observed: Option<Observed>,
@@ -75,6 +75,12 @@ pub struct Election<Store> {
     /// Whether the lease may have our name in it: a write that was given up may have been carried out all the same.
     may_hold: bool,
     watchdog: Watchdog,
+}
+
+impl<Store> std::fmt::Debug for Election<Store> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Election({})", self.identity)
+    }
 }
 
 /// What came of one try.
@@ -96,7 +102,7 @@ impl<Store: LeaseStore> Election<Store> {
             settings,
             jitter: Jitter::new(&identity),
             identity,
-            clock: time_of_day,
+            clock: Arc::new(time_of_day),
             observed: None,
             lease: None,
             may_hold: false,
@@ -106,8 +112,8 @@ impl<Store: LeaseStore> Election<Store> {
 
     /// Takes the time of day, which only people read in the Lease, from another clock.
     #[must_use]
-    pub fn with_clock(mut self, clock: Clock) -> Self {
-        self.clock = clock;
+    pub fn with_clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        self.clock = Arc::new(clock);
         self
     }
 

@@ -1,8 +1,5 @@
 //! Takes up changes of the configuration file while the scheduler runs.
 
-use std::convert::Infallible;
-use std::future::pending;
-
 use anyhow::{Context as _, anyhow};
 use serde_json::Value;
 use supercargo_cluster::{Command, Replacement};
@@ -17,9 +14,9 @@ use tracing::{error, info, warn};
 use super::settings::Settings;
 
 /// What a change of the file changes.
-pub(super) struct Reloading<'a> {
-    pub(super) flags: &'a RunFlags,
-    pub(super) registry: &'a Registry,
+pub(super) struct Reloading {
+    pub(super) flags: RunFlags,
+    pub(super) registry: Registry,
     /// What the scheduler runs with.
     pub(super) running: KubeSchedulerConfiguration,
     pub(super) commands: mpsc::Sender<Command>,
@@ -28,10 +25,9 @@ pub(super) struct Reloading<'a> {
     pub(super) metrics: Metrics,
 }
 
-impl Reloading<'_> {
-    /// Follows the file, for as long as somebody waits for it; without a file there is nothing to follow.
-    pub(super) async fn follow(mut self, file: Option<FileWatch>) -> Infallible {
-        let Some(mut file) = file else { return pending().await };
+impl Reloading {
+    /// Follows the file for ever.
+    pub(super) async fn follow(mut self, mut file: FileWatch) {
         loop {
             let contents = file.changed().await.to_vec();
             let taken = self.take_up(contents).await;
@@ -51,7 +47,7 @@ impl Reloading<'_> {
 
     async fn take_up(&mut self, contents: Vec<u8>) -> anyhow::Result<()> {
         let text = String::from_utf8(contents).context("the file is not UTF-8")?;
-        let settings = Settings::of_text(self.flags, self.registry, Some(text), Some(&self.running))?;
+        let settings = Settings::of_text(&self.flags, &self.registry, Some(text), Some(&self.running))?;
         for warning in &settings.warnings {
             warn!("{warning}");
         }

@@ -13,10 +13,13 @@ use supercargo_extender::ExtenderClient;
 use supercargo_framework::{Profile, Registry};
 use supercargo_operations::flags::{Overrides, RunFlags};
 use supercargo_operations::leader::LeaderSettings;
-use supercargo_operations::reload::FileWatch;
+use supercargo_operations::reload::{FileWatch, Files};
 
 use super::duration;
 use crate::input;
+
+/// What `--config` says for a configuration that comes in through standard input.
+const STANDARD_INPUT: &str = "-";
 
 /// What `supercargo run` runs with.
 pub(super) struct Settings {
@@ -39,12 +42,19 @@ pub(super) struct Settings {
 
 impl Settings {
     /// What the flags say, and the file that they name.
-    pub(super) fn of(flags: &RunFlags, registry: &Registry) -> anyhow::Result<Self> {
-        let name = flags.config.as_deref().map(Path::to_string_lossy);
-        let text = name.as_deref().map(input::read).transpose()?;
-        // Standard input is read once.
-        let path = flags.config.as_ref().filter(|path| **path != *"-");
-        let file = path.zip(text.as_ref()).map(|(path, text)| FileWatch::new(path, text.as_bytes()));
+    pub(super) fn of(flags: &RunFlags, registry: &Registry, files: &Files) -> anyhow::Result<Self> {
+        let (text, file) = match flags.config.as_deref() {
+            None => (None, None),
+            // Standard input is read once.
+            Some(path) if *path == *STANDARD_INPUT => (Some(input::read(STANDARD_INPUT)?), None),
+            Some(path) => {
+                let failed = || format!("cannot read {}", path.display());
+                let contents = files.read(path).with_context(failed)?;
+                let text = String::from_utf8(contents).with_context(failed)?;
+                let file = FileWatch::new(path, text.as_bytes()).with_files(files.clone());
+                (Some(text), Some(file))
+            }
+        };
         Ok(Settings { file, ..Settings::of_text(flags, registry, text, None)? })
     }
 

@@ -1,0 +1,190 @@
+//! The `supercargo` program as a library: one subcommand a file, and the [`Process`] that schedules.
+//!
+//! A plugin author's own `main` is one call. Every subcommand then knows the plugins that the closure registers beside
+//! Kubernetes' own: `run` schedules with them, `explain` explains them, `config check` accepts them, `rbac` prints what they
+//! read.
+//!
+//! ```no_run
+//! use std::process::ExitCode;
+//!
+//! fn main() -> ExitCode {
+//!     supercargo::main_with(|_registry| {
+//!         // _registry.register::<MyPlugin>()?;
+//!         Ok(())
+//!     })
+//! }
+//! ```
+
+#![warn(missing_docs)]
+
+mod ask;
+mod bench;
+mod capacity;
+mod cluster_files;
+mod config_check;
+mod config_convert;
+mod config_default;
+mod dump;
+mod explain;
+mod input;
+mod live;
+mod outcome;
+mod rbac;
+mod run;
+mod serving;
+mod shadow;
+mod side_by_side;
+mod verdicts;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::bench::DecideOptions;
+use crate::capacity::CapacityArguments;
+use crate::config_check::CheckOptions;
+use crate::config_convert::ConvertOptions;
+use crate::config_default::DefaultOptions;
+use crate::dump::DumpOptions;
+use crate::explain::ExplainOptions;
+use crate::outcome::Outcome;
+use crate::rbac::RbacOptions;
+use crate::shadow::ShadowOptions;
+use supercargo_framework::{DuplicatePlugin, Registry};
+use supercargo_operations::flags::RunFlags;
+
+pub use crate::run::process::{Ended, Process, Surroundings};
+
+/// Runs the command line of this process with the plugins of Kubernetes and those that `register` adds, and returns the
+/// exit code: 0 for success, 1 for failure, 2 for wrong usage. A command line that asks for help, or is wrong, ends the
+/// process here.
+pub fn main_with(register: impl FnOnce(&mut Registry) -> Result<(), DuplicatePlugin>) -> ExitCode {
+    let mut registry = supercargo_plugins::registry();
+    let outcome = match register(&mut registry) {
+        Ok(()) => run(parse(std::env::args_os().collect()), &registry),
+        Err(error) => Outcome::failure(&error.into()),
+    };
+    outcome.report()
+}
+
+/// A Kubernetes scheduler, and what people who shape scheduling need around it.
+#[derive(Debug, Parser)]
+#[command(name = "supercargo", version, arg_required_else_help = true)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Schedule a cluster: instead of kube-scheduler, or beside it under another schedulerName
+    Run(Box<RunFlags>),
+    /// Check configurations, or see what they come to
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Say where each pending pod would go and why there, or why nowhere and what would help
+    Explain(ExplainOptions),
+    /// Say how many more of a pod fit, where, and what stops the next one
+    Capacity(CapacityArguments),
+    /// Print the roles that a scheduler with a configuration needs, as YAML
+    ///
+    /// What is read comes from what the enabled plugins declare, custom resources included; what is written, from the
+    /// mode. Nothing else is allowed.
+    Rbac(RbacOptions),
+    /// Write down what a scheduler reads of a live cluster, for `explain` and `capacity`
+    Dump(DumpOptions),
+    /// Look on while another scheduler works, and say what would have been decided here; writes nothing
+    Shadow(ShadowOptions),
+    /// Measure how fast decisions are made
+    #[command(subcommand)]
+    Bench(BenchCommand),
+    /// Judge conformance cases: one case a line in, one verdict a line out
+    Verdicts {
+        /// Decide each pod by the engine's index as well; another decision there is an error of the case
+        #[arg(long)]
+        check_index: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum BenchCommand {
+    /// Count the decisions a second, from a parsed pod to a placed one, on clusters of many kinds
+    ///
+    /// Each workload is run on fresh clusters until a second has been measured, then once more beside the plain
+    /// evaluation, which asks every plugin about every node, to check that the decisions are the same: all of them, or
+    /// as many as --check-seconds allows. A difference is an error.
+    ///
+    /// The time of a decision begins with a parsed pod and ends when the pod is assumed on its node. FIRST is the first
+    /// decision for such a pod, when nothing is known of its kind yet; it is not among the others. RESIDENT is the
+    /// memory of the whole process: run a workload alone to see what it needs.
+    Decide(DecideOptions),
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// Find everything that is wrong with configuration files, and everything that looks wrong
+    Check(CheckOptions),
+    /// Turn a configuration of an older version, or a Policy, into one that kube-scheduler 1.36 reads
+    Convert(ConvertOptions),
+    /// Print the whole configuration, with nothing left to defaults
+    Default(DefaultOptions),
+}
+
+/// Reads the command line; where it is wrong, or asks for help, that is said and the process ends.
+fn parse(words: Vec<OsString>) -> CommandLine {
+    let command = command(words.first());
+    let matches = command.clone().get_matches_from(words);
+    let mut line = CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    if let (Command::Run(flags), Some((name, matches))) = (&mut line.command, matches.subcommand())
+        && let Some(command) = command.find_subcommand(name)
+    {
+        flags.shown = flag_values(command, matches);
+    }
+    line
+}
+
+/// The flags of a command by name, with their values as Go prints them: lists in brackets, nothing for what was left out.
+fn flag_values(command: &clap::Command, matches: &ArgMatches) -> BTreeMap<String, String> {
+    let named = command.get_arguments().filter_map(|argument| Some((argument.get_long()?, argument)));
+    named
+        .map(|(name, argument)| {
+            let is_list = matches!(argument.get_action(), ArgAction::Append);
+            let values = matches.try_get_raw(argument.get_id().as_str()).ok().flatten();
+            let values: Vec<_> = values.into_iter().flatten().map(|value| value.to_string_lossy()).collect();
+            let value = if is_list { format!("[{}]", values.join(",")) } else { values.join(",") };
+            (name.to_owned(), value)
+        })
+        .collect()
+}
+
+/// The commands, under the name by which they were called: kubectl runs `kubectl-supercargo` for `kubectl supercargo`.
+fn command(program: Option<&OsString>) -> clap::Command {
+    let name = program.and_then(|program| Path::new(program).file_stem()).unwrap_or_default();
+    match name.to_str() {
+        Some("kubectl-supercargo") => CommandLine::command().bin_name("kubectl supercargo"),
+        _ => CommandLine::command(),
+    }
+}
+
+fn run(line: CommandLine, registry: &Registry) -> Outcome {
+    let result = match line.command {
+        Command::Run(flags) => run::run(*flags, registry),
+        Command::Config(ConfigCommand::Check(options)) => Ok(config_check::run(&options, registry)),
+        Command::Config(ConfigCommand::Convert(options)) => config_convert::run(&options),
+        Command::Config(ConfigCommand::Default(options)) => config_default::run(&options, registry),
+        Command::Explain(options) => explain::run(&options, registry),
+        Command::Capacity(options) => capacity::run(&options, registry),
+        Command::Rbac(options) => rbac::run(&options, registry),
+        Command::Dump(options) => dump::run(&options, registry),
+        Command::Shadow(options) => shadow::run(&options, registry),
+        Command::Bench(BenchCommand::Decide(options)) => bench::run(&options, registry),
+        Command::Verdicts { check_index } => verdicts::run(registry, check_index),
+    };
+    result.unwrap_or_else(|error| Outcome::failure(&error))
+}

@@ -1,0 +1,59 @@
+//! What a running scheduler serves.
+
+use std::collections::BTreeMap;
+
+use supercargo_cluster::Progress;
+use supercargo_operations::clock::time_of_day;
+use supercargo_operations::leader::Watchdog;
+use supercargo_operations::metrics::{self, Exposition};
+use supercargo_operations::serve::{Check, Component, Routes};
+use tokio::sync::watch;
+
+use super::decisions::{DECISIONS_PATH, DecisionsPage};
+
+/// The version of kube-scheduler whose decisions, flags and metrics these are.
+const EMULATED_VERSION: &str = "1.36";
+
+/// What is served.
+pub(super) struct Pages {
+    pub(super) exposition: Exposition,
+    pub(super) progress: Progress,
+    pub(super) watchdog: Option<Watchdog>,
+    pub(super) config: watch::Receiver<serde_json::Value>,
+    pub(super) decisions: DecisionsPage,
+    pub(super) flags: BTreeMap<String, String>,
+}
+
+impl Pages {
+    pub(super) fn routes(self) -> Routes {
+        let Pages { exposition, progress, watchdog, config, decisions, flags } = self;
+        let leader = move || {
+            let watchdog = watchdog.clone();
+            Check::new("leaderElection", move || watchdog.as_ref().map_or(Ok(()), Watchdog::check))
+        };
+        let synced = Check::new("sched-handler-sync", move || progress.check());
+        Routes::new()
+            .health("/healthz", vec![Check::ping(), leader()])
+            .health("/livez", vec![Check::ping()])
+            .health("/readyz", vec![Check::ping(), leader(), synced])
+            .page("/metrics", metrics::CONTENT_TYPE, move || exposition.text())
+            .object(DECISIONS_PATH, move |namespace, name| {
+                let decisions = decisions.clone();
+                async move { decisions.report(namespace, name).await }
+            })
+            .json("/configz", move || serde_json::json!({ "componentconfig": &*config.borrow() }))
+            .slis()
+            .zpages(component(), flags)
+    }
+}
+
+/// What runs, for those who look at it.
+fn component() -> Component {
+    Component {
+        name: "supercargo",
+        version: env!("CARGO_PKG_VERSION"),
+        emulated_version: EMULATED_VERSION,
+        started: time_of_day(),
+        clock: time_of_day,
+    }
+}

@@ -1,0 +1,124 @@
+//! Whole processes, started in this one: against an API server that answers from memory, in virtual time.
+
+mod server;
+
+use std::time::Duration;
+
+use clap::Parser as _;
+use supercargo_model::Timestamp;
+use supercargo_operations::signals::Given;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+use super::*;
+use crate::CommandLine;
+use server::Server;
+
+const NAME: &str = "replica-a";
+
+/// A process that runs, and what a test does to it.
+struct Replica {
+    signals: mpsc::Sender<Given>,
+    task: JoinHandle<anyhow::Result<Ended>>,
+}
+
+impl Replica {
+    fn start(server: &Server, flags: &[&str], files: &Files) -> Self {
+        let words = ["supercargo", "run", "--secure-port=0"].iter().chain(flags);
+        let line = CommandLine::try_parse_from(words).expect("flags");
+        let crate::Command::Run(flags) = line.command else { panic!("not run") };
+        let process = Process::new(*flags, supercargo_plugins::registry(), files).expect("a configuration");
+        let began = Instant::now();
+        let clock = Clock::from_fn(move || Timestamp::from_seconds(1_800_000_000).after(began.elapsed()));
+        let (sender, signals) = Signals::given();
+        let surroundings = Surroundings {
+            server: server.api_server(),
+            clock,
+            signals,
+            identity: NAME.to_owned(),
+            hostname: "host".to_owned(),
+        };
+        Replica { signals: sender, task: tokio::spawn(process.run(surroundings)) }
+    }
+
+    async fn signal(&self, signal: Given) {
+        self.signals.send(signal).await.expect("the process listens");
+    }
+
+    async fn ended(self) -> Ended {
+        self.task.await.expect("the process does not panic").expect("the process begins")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_schedules_until_a_signal_stops_it() {
+    let server = Server::with_pods(&["a", "b"]);
+    let replica = Replica::start(&server, &[], &Files::system());
+    sleep(Duration::from_secs(10)).await;
+    assert_eq!(server.bound(), ["a on n1", "b on n1"]);
+    assert_eq!(server.holder(), NAME);
+    replica.signal(Given::Dump).await;
+    server.add_pod("c");
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(server.bound(), ["a on n1", "b on n1", "c on n1"]);
+
+    replica.signal(Given::Terminate).await;
+    let ended = replica.ended().await;
+    assert_eq!((&ended, ended.exit_code()), (&Ended::Stopped, 0));
+    assert_eq!(server.holder(), "", "the lease is released");
+    server.add_pod("d");
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(server.bound().len(), 3, "no task is left that schedules");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_standby_writes_nothing() {
+    let server = Server::with_pods(&["a"]);
+    server.give_lease_to("another");
+    let replica = Replica::start(&server, &[], &Files::system());
+    // Nobody renews the lease, so it is taken over after its 15 s; until then nothing is written.
+    sleep(Duration::from_secs(14)).await;
+    assert_eq!(server.writes(), [""; 0]);
+    sleep(Duration::from_secs(20)).await;
+    assert_eq!((server.holder().as_str(), server.bound().len()), (NAME, 1));
+    replica.signal(Given::Terminate).await;
+    assert_eq!(replica.ended().await, Ended::Stopped);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_alone_needs_no_lease() {
+    let server = Server::with_pods(&["a"]);
+    let replica = Replica::start(&server, &["--leader-elect=false"], &Files::system());
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!((server.holder().as_str(), server.bound().len()), ("", 1));
+    replica.signal(Given::Terminate).await;
+    assert_eq!(replica.ended().await, Ended::Stopped);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_cannot_be_renewed_ends_the_process() {
+    let server = Server::with_pods(&[]);
+    let replica = Replica::start(&server, &[], &Files::system());
+    sleep(Duration::from_secs(10)).await;
+    server.silence("/apis/coordination.k8s.io");
+    let before = Instant::now();
+    let ended = replica.ended().await;
+    assert_eq!((&ended, ended.exit_code()), (&Ended::LeaseLost, 1));
+    assert!(before.elapsed() <= Duration::from_secs(15), "{:?}", before.elapsed());
+    assert_eq!(server.holder(), NAME, "what was lost is not released");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_configuration_is_read_where_the_process_is_told_to() {
+    let server = Server::with_pods(&["a"]);
+    let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+    let files = Files::from_fn(move |path| {
+        assert_eq!(path.to_str(), Some("/config/scheduler.yaml"));
+        Ok(format!("{head}profiles: [{{schedulerName: other}}]\n").into_bytes())
+    });
+    let replica = Replica::start(&server, &["--config=/config/scheduler.yaml"], &files);
+    sleep(Duration::from_secs(10)).await;
+    assert_eq!(server.bound(), [""; 0], "the pod asks for another scheduler");
+    replica.signal(Given::Terminate).await;
+    assert_eq!(replica.ended().await, Ended::Stopped);
+}

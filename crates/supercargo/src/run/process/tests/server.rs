@@ -1,0 +1,196 @@
+//! A small API server for a process: one node, pods, and a lease, without a socket.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use serde_json::{Value, json};
+use supercargo_cluster::ApiServer;
+use supercargo_cluster::fake::{Answer, Asked, Fake, Writer};
+
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+
+/// The server. Clones are the same server.
+#[derive(Clone)]
+pub(super) struct Server {
+    fake: Fake,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    lease: Option<Value>,
+    revision: u64,
+    /// The pods that wait when the server is first asked.
+    pods: Vec<Value>,
+    /// The open watches of pods, and those of all other kinds.
+    pod_watches: Vec<Writer>,
+    other_watches: Vec<Writer>,
+    /// `pod on node`, in the order of their bindings.
+    bound: Vec<String>,
+    /// Paths that begin so are not answered.
+    silent: Option<&'static str>,
+    /// Lists and watches of this plural are forbidden.
+    forbidden: Option<&'static str>,
+}
+
+impl Server {
+    /// A server with one node and these pending pods.
+    pub(super) fn with_pods(names: &[&str]) -> Self {
+        let pods = names.iter().map(|name| pod(name)).collect();
+        let state = Arc::new(Mutex::new(State { pods, ..State::default() }));
+        let answering = state.clone();
+        let fake = Fake::new(move |asked| lock(&answering).answer(asked));
+        Server { fake, state }
+    }
+
+    pub(super) fn api_server(&self) -> ApiServer {
+        ApiServer::new(self.fake.client(), None)
+    }
+
+    /// Gives the lease to somebody, who holds it from now on.
+    pub(super) fn give_lease_to(&self, holder: &str) {
+        let mut state = lock(&self.state);
+        let spec = json!({ "holderIdentity": holder, "leaseDurationSeconds": 15, "leaseTransitions": 0 });
+        let lease = json!({ "metadata": { "name": "kube-scheduler" }, "spec": spec });
+        state.put_lease(lease);
+    }
+
+    /// Who holds the lease; empty if nobody does.
+    pub(super) fn holder(&self) -> String {
+        let lease = lock(&self.state).lease.clone().unwrap_or_default();
+        lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// No request whose path begins so is answered from now on.
+    pub(super) fn silence(&self, path: &'static str) {
+        lock(&self.state).silent = Some(path);
+    }
+
+    /// Nobody may list this kind.
+    pub(super) fn forbid(&self, plural: &'static str) {
+        lock(&self.state).forbidden = Some(plural);
+    }
+
+    /// A pod that waits from now on.
+    pub(super) fn add_pod(&self, name: &str) {
+        lock(&self.state).tell_pods("ADDED", &pod(name));
+    }
+
+    pub(super) fn bound(&self) -> Vec<String> {
+        lock(&self.state).bound.clone()
+    }
+
+    /// Requests that change something, but for those that are about the lease.
+    pub(super) fn writes(&self) -> Vec<String> {
+        let writes = self.fake.requests().into_iter().filter(|asked| asked.method != http::Method::GET);
+        writes.filter(|asked| !asked.path.starts_with(LEASES)).map(|asked| asked.line()).collect()
+    }
+}
+
+impl State {
+    fn answer(&mut self, asked: &Asked) -> Answer {
+        if self.silent.is_some_and(|silent| asked.path.starts_with(silent)) {
+            return Answer::never();
+        }
+        if asked.path.starts_with(LEASES) {
+            return self.answer_lease(asked);
+        }
+        let plural = asked.path.rsplit('/').next().unwrap_or_default();
+        if asked.query.contains("watch=") {
+            return match self.forbidden {
+                Some(forbidden) if forbidden == plural => Answer::status(403, "forbidden"),
+                _ => self.watch(plural),
+            };
+        }
+        match plural {
+            "binding" => self.bind(asked),
+            _ if asked.method == http::Method::GET => Answer::status(404, "not found"),
+            _ => Answer::ok("{}"),
+        }
+    }
+
+    fn answer_lease(&mut self, asked: &Asked) -> Answer {
+        match (asked.method.as_str(), self.lease.clone()) {
+            ("GET", Some(lease)) => Answer::ok(&lease.to_string()),
+            ("GET", None) => Answer::status(404, "not found"),
+            ("PUT", Some(lease))
+                if lease["metadata"]["resourceVersion"] != asked.json()["metadata"]["resourceVersion"] =>
+            {
+                Answer::status(409, "modified")
+            }
+            _ => Answer::ok(&self.put_lease(asked.json()).to_string()),
+        }
+    }
+
+    fn put_lease(&mut self, mut lease: Value) -> Value {
+        self.revision += 1;
+        lease["metadata"]["resourceVersion"] = json!(self.revision.to_string());
+        self.lease = Some(lease.clone());
+        lease
+    }
+
+    fn watch(&mut self, plural: &str) -> Answer {
+        let (writer, answer) = Answer::streamed();
+        let objects = match plural {
+            "pods" => self.pods.clone(),
+            "nodes" => vec![node()],
+            _ => Vec::new(),
+        };
+        for object in objects {
+            tell(&writer, "ADDED", &object);
+        }
+        let end = json!({ "annotations": { "k8s.io/initial-events-end": "true" }, "resourceVersion": "1" });
+        tell(&writer, "BOOKMARK", &json!({ "metadata": end }));
+        match plural {
+            "pods" => self.pod_watches.push(writer),
+            _ => self.other_watches.push(writer),
+        }
+        answer
+    }
+
+    fn bind(&mut self, asked: &Asked) -> Answer {
+        let body = asked.json();
+        let (name, node) = (&body["metadata"]["name"], &body["target"]["name"]);
+        let (name, node) = (name.as_str().unwrap_or_default(), node.as_str().unwrap_or_default());
+        self.bound.push(format!("{name} on {node}"));
+        let mut bound = pod(name);
+        bound["spec"]["nodeName"] = json!(node);
+        self.tell_pods("MODIFIED", &bound);
+        Answer::plain(201, "{}")
+    }
+
+    fn tell_pods(&self, event: &str, pod: &Value) {
+        for watch in &self.pod_watches {
+            tell(watch, event, pod);
+        }
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().expect("no test panics here")
+}
+
+fn tell(writer: &Writer, event: &str, object: &Value) {
+    let line = json!({ "type": event, "object": object }).to_string() + "\n";
+    // The watch may have ended.
+    let _ = writer.send(Ok(line.into()));
+}
+
+fn pod(name: &str) -> Value {
+    let requests = json!({ "cpu": "100m" });
+    json!({
+        "metadata": { "name": name, "namespace": "default", "uid": format!("uid of {name}"), "resourceVersion": "1" },
+        "spec": {
+            "schedulerName": "default-scheduler",
+            "containers": [{ "name": "c", "resources": { "requests": requests } }],
+        },
+        "status": { "phase": "Pending" },
+    })
+}
+
+fn node() -> Value {
+    let room = json!({ "cpu": "4", "memory": "8Gi", "pods": "110" });
+    json!({
+        "metadata": { "name": "n1", "uid": "uid of n1", "resourceVersion": "1" },
+        "status": { "allocatable": room, "capacity": room },
+    })
+}
