@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use supercargo_cluster::Progress;
+use supercargo_cluster::{Heartbeat, Progress};
 use supercargo_operations::clock::time_of_day;
 use supercargo_operations::leader::Watchdog;
 use supercargo_operations::metrics::{self, Exposition};
@@ -18,6 +18,7 @@ const EMULATED_VERSION: &str = "1.36";
 pub(super) struct Pages {
     pub(super) exposition: Exposition,
     pub(super) progress: Progress,
+    pub(super) heartbeat: Heartbeat,
     pub(super) watchdog: Option<Watchdog>,
     pub(super) config: watch::Receiver<serde_json::Value>,
     pub(super) decisions: DecisionsPage,
@@ -26,15 +27,17 @@ pub(super) struct Pages {
 
 impl Pages {
     pub(super) fn routes(self) -> Routes {
-        let Pages { exposition, progress, watchdog, config, decisions, flags } = self;
+        let Pages { exposition, progress, heartbeat, watchdog, config, decisions, flags } = self;
         let leader = move || {
             let watchdog = watchdog.clone();
             Check::new("leaderElection", move || watchdog.as_ref().map_or(Ok(()), Watchdog::check))
         };
         let synced = Check::new("sched-handler-sync", move || progress.check());
+        // A driver that no longer turns schedules nothing while its lease is renewed: only a restart helps.
+        let turning = Check::new("driver", move || heartbeat.check());
         Routes::new()
             .health("/healthz", vec![Check::ping(), leader()])
-            .health("/livez", vec![Check::ping()])
+            .health("/livez", vec![Check::ping(), turning])
             .health("/readyz", vec![Check::ping(), leader(), synced])
             .page("/metrics", metrics::CONTENT_TYPE, move || exposition.text())
             .object(DECISIONS_PATH, move |namespace, name| {

@@ -169,8 +169,9 @@ impl Running {
         // As upstream, the first profile gives its name to events about the lease.
         let component =
             settings.kube.profiles.first().map_or("", |profile| &profile.scheduler_name).to_owned();
+        let lease_server = server.with_own_connections()?;
         let candidacy = settings.election.map(|(settings, namespace, name)| {
-            let store = KubeLeaseStore::new(server.client().clone(), namespace, name);
+            let store = KubeLeaseStore::new(lease_server.client().clone(), namespace, name);
             let election = Election::new(store.clone(), settings, identity.clone());
             election.map(|election| (election, Announcement { store, identity, component }))
         });
@@ -179,6 +180,7 @@ impl Running {
         let pages = Pages {
             exposition,
             progress: driver.progress(),
+            heartbeat: driver.heartbeat(),
             watchdog: election.as_ref().map(Election::watchdog),
             config,
             decisions: DecisionsPage::new(journal, commands.clone()),

@@ -28,8 +28,6 @@ struct State {
     bound: Vec<String>,
     /// Paths that begin so are not answered.
     silent: Option<&'static str>,
-    /// Lists and watches of this plural are forbidden.
-    forbidden: Option<&'static str>,
 }
 
 impl Server {
@@ -65,11 +63,6 @@ impl Server {
         lock(&self.state).silent = Some(path);
     }
 
-    /// Nobody may list this kind.
-    pub(super) fn forbid(&self, plural: &'static str) {
-        lock(&self.state).forbidden = Some(plural);
-    }
-
     /// A pod that waits from now on.
     pub(super) fn add_pod(&self, name: &str) {
         lock(&self.state).tell_pods("ADDED", &pod(name));
@@ -96,10 +89,7 @@ impl State {
         }
         let plural = asked.path.rsplit('/').next().unwrap_or_default();
         if asked.query.contains("watch=") {
-            return match self.forbidden {
-                Some(forbidden) if forbidden == plural => Answer::status(403, "forbidden"),
-                _ => self.watch(plural),
-            };
+            return self.watch(plural);
         }
         match plural {
             "binding" => self.bind(asked),
