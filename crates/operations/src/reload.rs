@@ -20,7 +20,10 @@ pub const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// Where files are read: the machine, or what a test says.
 #[derive(Clone)]
-pub struct Files(Arc<dyn Fn(&Path) -> io::Result<Vec<u8>> + Send + Sync>);
+pub struct Files(Arc<ReadFile>);
+
+/// Says what the file at a path holds.
+type ReadFile = dyn Fn(&Path) -> io::Result<Vec<u8>> + Send + Sync;
 
 impl Files {
     /// The files of this machine.
