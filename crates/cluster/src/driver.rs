@@ -12,9 +12,9 @@ use supercargo_engine::{
     Standing, Stopwatch, Ticket, Whereabouts,
 };
 use supercargo_extender::ExtenderClient;
-use supercargo_framework::{AskFailure, Effect, ExtenderAnswer, ExtenderQuestion, Profile};
+use supercargo_framework::{AskFailure, Conclusion, Effect, ExtenderAnswer, ExtenderQuestion, Profile};
 use supercargo_model::{KindId, Timestamp};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
@@ -23,8 +23,10 @@ use crate::client::ApiServer;
 use crate::clock::{Clock, elapsed};
 use crate::heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
 use crate::perform::{Concluded, PerformCounts, Performer, PerformerOptions};
+use crate::tasks::Tasks;
 use crate::watch::{WatchEvent, Watched};
 use crate::watches::{Progress, Watches};
+use crate::write_gate::WriteGate;
 
 /// So many things that have come in are looked at before the next pods are tried, and so many pods are tried before it is
 /// looked again what has come in.
@@ -51,8 +53,11 @@ pub struct DriverOptions {
     pub seed: u64,
     /// Whom to ask about pods, in the order of the configuration.
     pub extenders: Vec<ExtenderClient>,
-    /// Whether pods may be tried. The cluster is watched all the same, so that a replica that takes over knows it already.
-    pub leads: watch::Receiver<bool>,
+    /// Whether pods may be tried, and anything be written. The cluster is watched all the same, so that a replica that takes
+    /// over knows it already.
+    pub gate: WriteGate,
+    /// Who owns the tasks of the driver.
+    pub tasks: Tasks,
 }
 
 /// A pod was tried.
@@ -144,7 +149,8 @@ pub struct Driver<O> {
     watches: Watches,
     progress: Progress,
     heartbeat: Heartbeat,
-    leads: watch::Receiver<bool>,
+    gate: WriteGate,
+    tasks: Tasks,
     extenders: Vec<ExtenderClient>,
     answers: mpsc::UnboundedReceiver<Answered>,
     answered: mpsc::UnboundedSender<Answered>,
@@ -159,13 +165,20 @@ type Answered = (Ticket, Result<ExtenderAnswer, AskFailure>);
 impl<O: Observer> Driver<O> {
     /// Begins to watch the cluster. Commands come in through the channel.
     pub fn start(options: DriverOptions, observer: O, commands: mpsc::Receiver<Command>) -> Self {
-        let DriverOptions { scheduler, server, clock, hostname, seed, extenders, leads } = options;
+        let DriverOptions { scheduler, server, clock, hostname, seed, extenders, gate, tasks } = options;
         let scheduler = scheduler.with_stopwatch(Stopwatch(elapsed));
         // Replicas with the same seed do not watch, and come back after an outage, in step.
         let own_seed = named_seed(seed, &hostname);
         let (watches, watched) =
             Watches::start(server.clone(), own_seed, scheduler.profiles(), !extenders.is_empty());
-        let performer = PerformerOptions { server, clock: clock.clone(), hostname, seed };
+        let performer = PerformerOptions {
+            server,
+            clock: clock.clone(),
+            hostname,
+            seed,
+            gate: gate.clone(),
+            tasks: tasks.clone(),
+        };
         let (performer, conclusions) = Performer::start(performer);
         let progress = watches.progress();
         // There are no more answers than questions, and the scheduler asks about one pod at a time, and once for each binding.
@@ -181,7 +194,8 @@ impl<O: Observer> Driver<O> {
             watches,
             progress,
             heartbeat: Heartbeat::new("driver", HEARTBEAT_TOLERANCE),
-            leads,
+            gate,
+            tasks,
             extenders,
             answers,
             answered,
@@ -231,7 +245,7 @@ impl<O: Observer> Driver<O> {
                 Some(conclusion) = self.conclusions.recv() => self.conclude(conclusion),
                 Some(answered) = self.answers.recv() => self.hear(answered),
                 Some(event) = self.watched.recv() => self.take(event),
-                Ok(()) = self.leads.changed() => {}
+                () = self.gate.changed() => {}
                 Some(command) = self.commands.recv() => self.obey(command).await,
                 () = sleep_until(deadline.unwrap_or_else(far_off)), if deadline.is_some() => {
                     self.scheduler.advance(self.clock.now());
@@ -310,7 +324,7 @@ impl<O: Observer> Driver<O> {
 
     /// Tries some pods; how many.
     fn try_pods(&mut self) -> usize {
-        if !*self.leads.borrow() || !self.progress.is_complete() {
+        if !self.gate.is_open() || !self.progress.is_complete() {
             return 0;
         }
         let mut tried = 0;
@@ -356,7 +370,15 @@ impl<O: Observer> Driver<O> {
         }
     }
 
+    /// Hands on what was ordered. A replica that does not lead orders nothing; should the scheduler have orders all the same,
+    /// they end here. Orders of a leader whose lease is about to be renewed wait for that.
     fn give_orders(&mut self) {
+        if !self.gate.is_open() {
+            if !self.gate.has_tenure() {
+                self.refuse_orders();
+            }
+            return;
+        }
         for order in self.scheduler.take_orders() {
             match order {
                 Order { ticket: Some(ticket), effect: Effect::Ask { extender, question } } => {
@@ -367,12 +389,31 @@ impl<O: Observer> Driver<O> {
         }
     }
 
+    fn refuse_orders(&mut self) {
+        let now = self.clock.now();
+        for ticket in self.scheduler.take_orders().into_iter().filter_map(|order| order.ticket) {
+            let error = "not carried out, because this replica does not hold the lease".to_owned();
+            self.scheduler.conclude(ticket, &Conclusion::Refused { error }, now);
+        }
+    }
+
     fn ask(&self, ticket: Ticket, extender: usize, question: ExtenderQuestion) {
         let (client, answered) = (self.extenders.get(extender).cloned(), self.answered.clone());
-        tokio::spawn(async move {
-            let answer = match client {
-                Some(client) => client.ask(&question).await,
-                None => Err(AskFailure::Answered("the configuration has no such extender".to_owned())),
+        let gate = self.gate.clone();
+        self.tasks.spawn_finite("question to an extender", async move {
+            let answer = match (client, gate.pass()) {
+                // An extender may bind the pod, so it is asked under the same condition as the API server.
+                (_, None) => Err(AskFailure::Answered("this replica does not hold the lease".to_owned())),
+                (client, Some(passage)) => {
+                    let answer = match client {
+                        Some(client) => client.ask(&question).await,
+                        None => {
+                            Err(AskFailure::Answered("the configuration has no such extender".to_owned()))
+                        }
+                    };
+                    passage.leave();
+                    answer
+                }
             };
             // If nobody wants to know, nobody is told.
             let _ = answered.send((ticket, answer));
@@ -385,7 +426,7 @@ impl<O: Observer> Driver<O> {
             Command::Locate { namespace, name, answer } => {
                 let now = self.clock.now();
                 let whereabouts = self.scheduler.whereabouts(&namespace, &name, now);
-                let leads = *self.leads.borrow();
+                let leads = self.gate.is_open();
                 // Whoever asked may have gone.
                 let _ = answer.send(Located { now, leads, whereabouts });
             }

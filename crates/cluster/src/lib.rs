@@ -20,6 +20,7 @@ mod perform;
 mod tasks;
 mod watch;
 mod watches;
+mod write_gate;
 
 #[cfg(any(test, feature = "test-util"))]
 pub mod fake;
@@ -38,3 +39,4 @@ pub use watch::{
     list, watch,
 };
 pub use watches::Progress;
+pub use write_gate::{Tenure, WriteGate};

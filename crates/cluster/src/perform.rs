@@ -7,6 +7,7 @@ mod bodies;
 mod queues;
 mod requests;
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use std::time::Duration;
 use supercargo_engine::{Order, Ticket};
 use supercargo_framework::{Conclusion, Effect};
 use tokio::sync::mpsc;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tracing::{debug, error, warn};
 
@@ -22,6 +23,8 @@ use crate::backoff::Chance;
 use crate::client::ApiServer;
 use crate::clock::Clock;
 use crate::events::{Recorder, Sink};
+use crate::tasks::{Task, Tasks};
+use crate::write_gate::WriteGate;
 use queues::{Job, Lane, Queues};
 use requests::Requests;
 
@@ -42,6 +45,10 @@ pub struct PerformerOptions {
     /// What chance is drawn from, together with the hostname: waits between retries differ a little, and replicas with the
     /// same seed wait differently.
     pub seed: u64,
+    /// What every write goes through.
+    pub gate: WriteGate,
+    /// Who owns the task that holds the orders.
+    pub tasks: Tasks,
 }
 
 /// Does what it is told, by and by. It needs a tokio runtime.
@@ -49,7 +56,7 @@ pub struct PerformerOptions {
 pub struct Performer {
     orders: mpsc::UnboundedSender<Order>,
     shared: Arc<Shared>,
-    task: JoinHandle<()>,
+    task: Task,
 }
 
 /// An order that is over.
@@ -90,10 +97,11 @@ impl Performer {
         let (orders, received) = mpsc::unbounded_channel();
         let (conclusions, concluded) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared::default());
+        let server = options.server.with_gate(options.gate);
         let mut chance = Chance::named(options.seed, &options.hostname);
         let dispatcher = Dispatcher {
-            requests: Requests::new(options.server.clone(), options.clock.clone(), chance.fork()),
-            sink: Sink::new(options.server.with_own_limit(), chance.fork()),
+            requests: Requests::new(server.clone(), options.clock.clone(), chance.fork()),
+            sink: Sink::new(server.with_own_limit(), chance.fork()),
             recorder: Recorder::new(&options.hostname),
             queues: Queues::default(),
             running: JoinSet::new(),
@@ -101,7 +109,7 @@ impl Performer {
             conclusions,
             shared: shared.clone(),
         };
-        let task = tokio::spawn(dispatcher.run(received));
+        let task = options.tasks.spawn_finite("performer", dispatcher.run(received));
         (Performer { orders, shared, task }, concluded)
     }
 
@@ -135,7 +143,7 @@ impl Performer {
     pub async fn finish(self, patience: Duration) {
         let Performer { orders, mut task, .. } = self;
         drop(orders);
-        if timeout(patience, &mut task).await.is_err() {
+        if timeout(patience, task.ended()).await.is_err() {
             task.abort();
             warn!("not all orders could be carried out within {} s", patience.as_secs());
         }
@@ -171,7 +179,13 @@ impl Dispatcher {
                 biased;
                 Some(done) = self.running.join_next(), if !self.running.is_empty() => match done {
                     Ok(done) => self.finish(done),
-                    Err(error) => error!("a request has panicked: {error}"),
+                    // Whether the request was carried out is not known, nor whether what else is in memory is right: this task
+                    // ends with the panic, and the process with this task. A new process reads everything anew.
+                    Err(error) => {
+                        if let Ok(panic) = error.try_into_panic() {
+                            resume_unwind(panic);
+                        }
+                    }
                 },
                 order = orders.recv(), if is_open => match order {
                     Some(order) => self.take(order),

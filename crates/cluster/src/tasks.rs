@@ -63,8 +63,8 @@ pub enum TaskEndCause {
 enum Span {
     /// It goes on until the process stops.
     Lasting,
-    /// It does one thing.
-    Brief,
+    /// It may return.
+    Finite,
 }
 
 impl Supervisor {
@@ -100,13 +100,14 @@ impl Tasks {
         self.start(name.into(), Span::Lasting, work)
     }
 
-    /// Starts a task that does one thing, such as a request. Only its panic is told to the supervisor.
-    pub fn spawn_brief(
+    /// Starts a task that may return: it does one thing, such as a request, or ends with the task that it works for. Only its
+    /// panic is told to the supervisor.
+    pub fn spawn_finite(
         &self,
         name: impl Into<Cow<'static, str>>,
         work: impl Future<Output = ()> + Send + 'static,
     ) -> Task {
-        self.start(name.into(), Span::Brief, work)
+        self.start(name.into(), Span::Finite, work)
     }
 
     fn start(
@@ -122,7 +123,7 @@ impl Tasks {
             // Declared before the work, therefore dropped after it when the task is aborted.
             let ended = ended;
             let cause = match caught(work).await {
-                Ok(()) if span == Span::Brief => None,
+                Ok(()) if span == Span::Finite => None,
                 Ok(()) => Some(TaskEndCause::Returned),
                 Err(message) => Some(TaskEndCause::Panicked(message)),
             };
@@ -134,7 +135,7 @@ impl Tasks {
             drop(ended);
         };
         let mut set = set.lock().unwrap_or_else(PoisonError::into_inner);
-        // What has ended is let go of, so that brief tasks do not pile up.
+        // What has ended is let go of, so that finite tasks do not pile up.
         while set.try_join_next().is_some() {}
         Task { abort: Some(set.spawn(supervised)), over }
     }
@@ -207,7 +208,7 @@ mod tests {
         tasks.spawn("returns", async {});
         let end = supervisor.next_end().await;
         assert_eq!(end.to_string(), "task returns returned, but should go on");
-        tasks.spawn_brief("fails", async { panic!("number {}", 7) });
+        tasks.spawn_finite("fails", async { panic!("number {}", 7) });
         let end = supervisor.next_end().await;
         assert_eq!(end.to_string(), "task fails panicked: number 7");
     }
@@ -216,8 +217,8 @@ mod tests {
     async fn what_may_end_ends_unheard() {
         let mut supervisor = Supervisor::new();
         let tasks = supervisor.tasks();
-        let mut brief = tasks.spawn_brief("brief", async {});
-        brief.ended().await;
+        let mut finite = tasks.spawn_finite("finite", async {});
+        finite.ended().await;
         tasks.spawn("aborted", pending()).end().await;
         let heard = timeout(Duration::from_secs(60), supervisor.next_end()).await;
         assert!(heard.is_err(), "{heard:?}");

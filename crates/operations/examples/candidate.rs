@@ -74,6 +74,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     let election = tokio::spawn(election.run(stopped(stopping), sender));
+    let mut was_leading = false;
     loop {
         tokio::select! {
             signal = signals.next() => match signal {
@@ -83,9 +84,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             },
             changed = leadership.changed() => {
                 let now = leadership.borrow_and_update().clone();
-                let leads = now == Leadership::Leading;
+                let leads = matches!(now, Leadership::Leading { .. });
                 scheduler_metrics.lock().unwrap_or_else(PoisonError::into_inner).leading(leads);
-                tracing::info!(leadership = ?now, "Leadership");
+                if leads != std::mem::replace(&mut was_leading, leads) || !leads {
+                    tracing::info!(leadership = ?now, "Leadership");
+                }
                 if now == Leadership::Lost || changed.is_err() {
                     break;
                 }

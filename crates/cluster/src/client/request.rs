@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::limiter::{RateLimit, TokenBucket};
 use super::{ConnectError, chain, client};
+use crate::write_gate::{Passage, WriteGate};
 
 /// How long a request may take. The server itself gives up after 60 s, with a better reason.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(75);
@@ -40,6 +41,8 @@ pub struct ApiServer {
     limiter: Option<Arc<Limiter>>,
     /// How another client for the same server is made; none if this one was given as it is.
     origin: Option<Arc<kube::Config>>,
+    /// What everything but reading goes through; none if this process writes whatever it likes.
+    gate: Option<WriteGate>,
 }
 
 struct Limiter {
@@ -72,6 +75,14 @@ pub enum RequestError {
         reason: String,
         /// Nobody listens there: the request was not carried out.
         is_connection_refused: bool,
+    },
+    /// The request was not sent: it would change something, and this replica does not lead, or no longer surely does.
+    #[error("{method} {path}: not sent, because this replica does not hold the lease")]
+    NotLeading {
+        /// What would have been asked.
+        method: Method,
+        /// Where.
+        path: String,
     },
     /// The answer did not come in time. Whether the request was carried out is not known.
     #[error("{method} {path}: no answer within {seconds} s", seconds = REQUEST_TIMEOUT.as_secs())]
@@ -123,8 +134,15 @@ impl RequestError {
     pub fn code(&self) -> Option<u16> {
         match self {
             RequestError::Refused { code, .. } => Some(*code),
-            RequestError::Broken { .. } | RequestError::TimedOut { .. } => None,
+            RequestError::Broken { .. } | RequestError::NotLeading { .. } | RequestError::TimedOut { .. } => {
+                None
+            }
         }
+    }
+
+    /// The request was never sent, because this replica does not lead.
+    pub fn is_not_leading(&self) -> bool {
+        matches!(self, RequestError::NotLeading { .. })
     }
 
     /// Nobody listens at the server's address.
@@ -139,7 +157,7 @@ impl ApiServer {
         let limiter = limit.map(|limit| {
             Arc::new(Limiter { limit, started: Instant::now(), bucket: Mutex::new(TokenBucket::new(limit)) })
         });
-        ApiServer { client, limiter, origin: None }
+        ApiServer { client, limiter, origin: None, gate: None }
     }
 
     /// The server that a configuration names.
@@ -154,7 +172,18 @@ impl ApiServer {
     #[must_use]
     pub fn with_own_limit(&self) -> Self {
         let limit = self.limiter.as_ref().map(|limiter| limiter.limit);
-        ApiServer { origin: self.origin.clone(), ..ApiServer::new(self.client.clone(), limit) }
+        ApiServer {
+            origin: self.origin.clone(),
+            gate: self.gate.clone(),
+            ..ApiServer::new(self.client.clone(), limit)
+        }
+    }
+
+    /// The same server, to which nothing is written unless the gate is open at that moment.
+    #[must_use]
+    pub(crate) fn with_gate(mut self, gate: WriteGate) -> Self {
+        self.gate = Some(gate);
+        self
     }
 
     /// The same server over connections that are shared with nobody, and with a limit of the same size: for a lease, whose
@@ -216,7 +245,12 @@ impl ApiServer {
         let mut retries = 0;
         loop {
             self.wait_for_turn().await;
-            let response = in_time(call, self.send(call)).await?;
+            let passage = self.pass(call)?;
+            let response = in_time(call, self.send(call)).await;
+            if let Some(passage) = passage {
+                passage.leave();
+            }
+            let response = response?;
             if response.status().is_success() {
                 return Ok(response.into_body());
             }
@@ -228,6 +262,13 @@ impl ApiServer {
             }
             retries += 1;
         }
+    }
+
+    /// Whether the request may be sent right now; what reads may always.
+    fn pass(&self, call: &Call) -> Result<Option<Passage>, RequestError> {
+        let Some(gate) = self.gate.as_ref().filter(|_| call.method != Method::GET) else { return Ok(None) };
+        let refused = || RequestError::NotLeading { method: call.method.clone(), path: call.path.clone() };
+        gate.pass().map(Some).ok_or_else(refused)
     }
 
     async fn wait_for_turn(&self) {

@@ -125,7 +125,7 @@ fn concluded(result: Result<(), RequestError>) -> Conclusion {
         Some(409) => Conclusion::Conflict { error },
         Some(408 | 429 | 500..) => Conclusion::Unknown { error, is_answered: true },
         Some(_) => Conclusion::Refused { error },
-        None if failed.is_connection_refused() => Conclusion::Refused { error },
+        None if failed.is_connection_refused() || failed.is_not_leading() => Conclusion::Refused { error },
         None => Conclusion::Unknown { error, is_answered: false },
     }
 }

@@ -7,13 +7,15 @@ use serde_json::json;
 use supercargo_engine::{Order, Ticket};
 use supercargo_framework::{Effect, Nomination, Notice, PodCondition};
 use supercargo_model::{KindId, ObjectKey, Pod, Timestamp};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 
 use super::{Concluded, Performer, PerformerOptions};
 use crate::client::ApiServer;
 use crate::clock::Clock;
 use crate::fake::{Answer, Asked, Fake};
+use crate::tasks::Supervisor;
+use crate::write_gate::{Tenure, WriteGate};
 
 const PATIENCE: Duration = Duration::from_secs(3600);
 
@@ -21,6 +23,9 @@ struct Trial {
     fake: Fake,
     performer: Performer,
     conclusions: mpsc::UnboundedReceiver<Concluded>,
+    tenure: watch::Sender<Tenure>,
+    supervisor: Supervisor,
+    clock: Clock,
 }
 
 impl Trial {
@@ -29,9 +34,13 @@ impl Trial {
         let started = Instant::now();
         let clock = Clock::from_fn(move || Timestamp::from_seconds(1_769_860_800).after(started.elapsed()));
         let server = ApiServer::new(fake.client(), None);
-        let options = PerformerOptions { server, clock, hostname: "host".to_owned(), seed: 1 };
+        let (tenure, gate) = WriteGate::new(Tenure::Always, clock.clone());
+        let own_clock = clock.clone();
+        let supervisor = Supervisor::new();
+        let tasks = supervisor.tasks();
+        let options = PerformerOptions { server, clock, hostname: "host".to_owned(), seed: 1, gate, tasks };
         let (performer, conclusions) = Performer::start(options);
-        Trial { fake, performer, conclusions }
+        Trial { fake, performer, conclusions, tenure, supervisor, clock: own_clock }
     }
 
     /// Carries out one order.
@@ -270,4 +279,30 @@ async fn what_was_ordered_is_done_before_the_end() {
     }
     trial.performer.finish(Duration::from_secs(5)).await;
     assert_eq!(trial.fake.requests().len(), 400);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_sent_after_the_end_of_the_lease() {
+    let mut trial = Trial::new(|number, _| match number {
+        0 => Answer::status(429, "later").with_header("retry-after", "5"),
+        _ => Answer::ok("{}"),
+    });
+    // The lease runs out while the server wants us to wait.
+    trial.tenure.send_replace(Tenure::until(Instant::now() + Duration::from_secs(3), &trial.clock));
+    let error = trial.perform(bind("a")).await.expect_err("the lease is over");
+    assert!(error.contains("this replica does not hold the lease"), "{error}");
+    for effect in [bind("b"), unschedulable("b")] {
+        trial.perform(effect).await.expect_err("the lease is over");
+    }
+    assert_eq!(trial.asked(), ["POST /api/v1/namespaces/shop/pods/a/binding"]);
+    trial.tenure.send_replace(Tenure::Always);
+    assert_eq!(trial.perform(bind("c")).await, Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_panics_is_told_with_its_message() {
+    let mut trial = Trial::new(|_, _| panic!("a bug in a request"));
+    trial.performer.perform(Order { ticket: Some(Ticket(1)), effect: bind("a") });
+    let end = timeout(PATIENCE, trial.supervisor.next_end()).await.expect("it is told");
+    assert_eq!(end.to_string(), "task performer panicked: a bug in a request");
 }

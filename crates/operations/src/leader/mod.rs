@@ -46,8 +46,12 @@ pub enum Leadership {
         /// Who leads.
         holder: Option<String>,
     },
-    /// We lead until further notice.
-    Leading,
+    /// We lead. Each renewal is told with a later end.
+    Leading {
+        /// Until then the lease is surely ours, by the monotonic clock: others take over no sooner. Whatever only a leader may
+        /// do must end by then, whether or not a further notice comes.
+        until: Instant,
+    },
     /// We led, and do not any more: whatever only a leader may do must end now. This is the last notice.
     Lost,
 }
@@ -138,11 +142,11 @@ impl<Store: LeaseStore> Election<Store> {
         if let Some(renewed) = renewed {
             tracing::info!(identity = self.identity, "Successfully acquired lease");
             self.watchdog.note(Some(renewed));
-            leadership.send_replace(Leadership::Leading);
+            leadership.send_replace(self.leading(renewed));
             let lost = tokio::select! {
                 biased;
                 () = &mut stop => false,
-                () = self.renew(renewed) => true,
+                () = self.renew(renewed, &leadership) => true,
             };
             if lost {
                 leadership.send_replace(Leadership::Lost);
@@ -192,12 +196,22 @@ impl<Store: LeaseStore> Election<Store> {
         });
     }
 
+    /// We lead by a request that began then.
+    fn leading(&self, renewed: Instant) -> Leadership {
+        Leadership::Leading { until: renewed + self.settings.lease_duration_written() }
+    }
+
     /// Renews until that fails for too long.
-    async fn renew(&mut self, mut renewed: Instant) {
+    async fn renew(&mut self, mut renewed: Instant, leadership: &watch::Sender<Leadership>) {
         loop {
             sleep(self.settings.retry_period).await;
-            let deadline = (Instant::now() + self.settings.renew_deadline)
-                .min(renewed + self.settings.lease_duration_written());
+            let end = renewed + self.settings.lease_duration_written();
+            if Instant::now() >= end {
+                // The process was stopped, or the machine too busy, for too long: the lease may be another's.
+                tracing::warn!("Failed to renew lease: it has run out before that was tried");
+                return;
+            }
+            let deadline = (Instant::now() + self.settings.renew_deadline).min(end);
             renewed = match timeout_at(deadline, self.renew_once()).await {
                 Ok(Some(started)) => started,
                 Ok(None) => return,
@@ -207,6 +221,7 @@ impl<Store: LeaseStore> Election<Store> {
                 }
             };
             self.watchdog.note(Some(renewed));
+            leadership.send_replace(self.leading(renewed));
         }
     }
 
@@ -299,17 +314,8 @@ impl<Store: LeaseStore> Election<Store> {
 
     /// Gives the lease back, if it is ours; otherwise, and if the store does not answer, it is left to run out.
     async fn release(&mut self) {
-        let limit = self.settings.renew_deadline;
-        let release = async {
-            let Some(lease) = self.request(self.store.get()).await? else { return Ok(()) };
-            let found = LeaseRecord::read(&lease);
-            if found.holder != self.identity {
-                return Ok(());
-            }
-            let record = released(&found, self.now());
-            self.update(lease, record).await
-        };
-        match timeout(limit, release).await {
+        let release = release(&self.store, &self.identity, (self.clock)());
+        match timeout(self.settings.renew_deadline, release).await {
             Ok(Ok(())) => self.may_hold = false,
             Ok(Err(error)) => tracing::error!(%error, "Failed to release lease"),
             Err(_) => tracing::error!("Failed to release lease: the API server does not answer"),
@@ -329,6 +335,22 @@ impl<Store: LeaseStore> Election<Store> {
     fn now(&self) -> Moment {
         Moment { instant: Instant::now(), time_of_day: (self.clock)() }
     }
+}
+
+/// Gives a lease back that this candidate may hold: for one whose election has ended, and that surely writes nothing any more.
+/// A lease of another holder is left alone. How long it may take is up to the caller.
+pub async fn release(
+    store: &impl LeaseStore,
+    identity: &str,
+    time_of_day: Timestamp,
+) -> Result<(), StoreError> {
+    let Some(mut lease) = store.get().await? else { return Ok(()) };
+    let found = LeaseRecord::read(&lease);
+    if found.holder != identity {
+        return Ok(());
+    }
+    released(&found, Moment { instant: Instant::now(), time_of_day }).write(&mut lease);
+    store.update(lease).await.map(|_| ())
 }
 
 /// A name for a candidate: the machine's, and something that no other process has.

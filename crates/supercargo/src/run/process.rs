@@ -1,20 +1,23 @@
 //! The process that schedules a cluster, put together from what it is given: the binary, a test and a simulation run the same.
 
 use std::fmt;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use supercargo_cluster::{
-    ApiServer, Clock, Command, ConnectOptions, Driver, DriverOptions, Supervisor, Task, TaskEnd, TaskEndCause,
+    ApiServer, Clock, Command, ConnectOptions, Driver, DriverOptions, Supervisor, Task, TaskEnd,
+    TaskEndCause, Tenure, WriteGate,
 };
 use supercargo_engine::Scheduler;
 use supercargo_framework::Registry;
 use supercargo_operations::clock::time_of_day;
 use supercargo_operations::flags::RunFlags;
-use supercargo_operations::leader::{Election, KubeLeaseStore, Leadership};
+use supercargo_operations::leader::{self, Election, KubeLeaseStore, Leadership};
 use supercargo_operations::metrics::Metrics;
 use supercargo_operations::reload::Files;
 use supercargo_operations::signals::{Signal, Signals};
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{error, info, warn};
 
 use super::decisions::{DecisionsPage, SharedJournal};
@@ -26,6 +29,11 @@ use crate::serving::serve;
 
 /// How many commands may wait for the scheduler.
 const COMMANDS_WAITING_MAX: usize = 16;
+
+/// When a task has ended: how long writes under way may take to be over, and then how long it may take to release the lease.
+/// Together they are less than the second within which the process ends.
+const QUIET_PATIENCE: Duration = Duration::from_millis(400);
+const RELEASE_PATIENCE: Duration = Duration::from_millis(400);
 
 /// A scheduler that is configured, and does not run yet.
 pub struct Process {
@@ -131,17 +139,29 @@ struct Running {
     signals: Signals,
     commands: mpsc::Sender<Command>,
     leadership: watch::Receiver<Leadership>,
-    leads: watch::Sender<bool>,
+    /// Who is told until when anything may be written.
+    tenure: watch::Sender<Tenure>,
+    gate: WriteGate,
+    clock: Clock,
     metrics: Metrics,
-    announcement: Option<Announcement>,
+    /// None if there is no election.
+    candidate: Option<Candidate>,
     /// The tasks that are stopped one after the other, in this order.
     stages: Vec<Stage>,
 }
 
 /// A task that ends when its sender is dropped.
 struct Stage {
+    name: StageName,
     stop: oneshot::Sender<()>,
     task: Task,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StageName {
+    Driver,
+    Election,
+    Server,
 }
 
 impl Running {
@@ -152,7 +172,7 @@ impl Running {
         let tasks = supervisor.tasks();
         let (metrics, exposition) = Metrics::new();
         let (commands, commanded) = mpsc::channel(COMMANDS_WAITING_MAX);
-        let (leads, led) = watch::channel(false);
+        let (tenure, gate) = WriteGate::new(Tenure::Nothing, clock.clone());
         let scheduler =
             Scheduler::new(settings.profiles, settings.scheduler).with_extenders(settings.extender_settings);
         let driver = DriverOptions {
@@ -162,7 +182,8 @@ impl Running {
             hostname,
             seed: settings.own.seed,
             extenders: settings.extenders,
-            leads: led,
+            gate: gate.clone(),
+            tasks: tasks.clone(),
         };
         let journal = SharedJournal::default();
         let driver = Driver::start(driver, RunObserver::new(metrics.clone(), journal.clone()), commanded);
@@ -173,9 +194,10 @@ impl Running {
         let candidacy = settings.election.map(|(settings, namespace, name)| {
             let store = KubeLeaseStore::new(lease_server.client().clone(), namespace, name);
             let election = Election::new(store.clone(), settings, identity.clone());
-            election.map(|election| (election, Announcement { store, identity, component }))
+            let candidate = Candidate { store, identity, component };
+            election.map(|election| (election.with_clock(time_of_day_by(clock.clone())), candidate))
         });
-        let (election, announcement) = candidacy.transpose().context("leaderElection is not usable")?.unzip();
+        let (election, candidate) = candidacy.transpose().context("leaderElection is not usable")?.unzip();
         let (shown, config) = watch::channel(serde_json::to_value(&settings.effective)?);
         let pages = Pages {
             exposition,
@@ -193,7 +215,7 @@ impl Running {
         let mut stages = Vec::new();
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tasks.spawn("driver", driver.run(async move { _ = stopped.await }));
-        stages.push(Stage { stop, task });
+        stages.push(Stage { name: StageName::Driver, stop, task });
         let (told, leadership) = watch::channel(Leadership::Following { holder: None });
         match election {
             Some(election) => {
@@ -202,11 +224,11 @@ impl Running {
                     // How it ended is told by the leadership.
                     _ = election.run(async move { _ = stopped.await }, told).await;
                 });
-                stages.push(Stage { stop, task });
+                stages.push(Stage { name: StageName::Election, stop, task });
             }
-            None => _ = leads.send_replace(true),
+            None => _ = tenure.send_replace(Tenure::Always),
         }
-        stages.extend(serving.map(|task| Stage { stop: stop_serving, task }));
+        stages.extend(serving.map(|task| Stage { name: StageName::Server, stop: stop_serving, task }));
         if let Some(file) = settings.file {
             let reloading = Reloading {
                 flags,
@@ -218,12 +240,24 @@ impl Running {
             };
             tasks.spawn("reload", reloading.follow(file));
         }
-        Ok(Running { supervisor, signals, commands, leadership, leads, metrics, announcement, stages })
+        Ok(Running {
+            supervisor,
+            signals,
+            commands,
+            leadership,
+            tenure,
+            gate,
+            clock,
+            metrics,
+            candidate,
+            stages,
+        })
     }
 
     /// Looks after the tasks until the process ends.
     async fn follow(&mut self) -> Ended {
         loop {
+            let end_of_lease = self.end_of_lease();
             tokio::select! {
                 biased;
                 // An election that has lost the lease says so, and then its task ends.
@@ -232,7 +266,11 @@ impl Running {
                         return ended;
                     }
                 }
-                end = self.supervisor.next_end() => return self.abandon(end),
+                // The election should have said so before.
+                () = sleep_until(end_of_lease.unwrap_or_else(Instant::now)), if end_of_lease.is_some() => {
+                    return self.lose();
+                }
+                end = self.supervisor.next_end() => return self.abandon(end).await,
                 signal = self.signals.next() => match signal {
                     Signal::Stop => break,
                     Signal::StopNow => return Ended::StoppedAtOnce,
@@ -241,48 +279,75 @@ impl Running {
             }
         }
         info!("Stopping: what is under way is finished first");
-        self.leads.send_replace(false);
         self.stop().await
+    }
+
+    /// When the lease runs out, if it is ours.
+    fn end_of_lease(&self) -> Option<Instant> {
+        match *self.tenure.borrow() {
+            Tenure::Until { instant, .. } => Some(instant),
+            Tenure::Nothing | Tenure::Always => None,
+        }
     }
 
     /// Takes note of who leads; how the process ends if that is its end.
     fn hear(&mut self) -> Option<Ended> {
         let leadership = self.leadership.borrow_and_update().clone();
-        self.metrics.leading(matches!(leadership, Leadership::Leading));
         match leadership {
-            Leadership::Leading => {
-                info!("This replica schedules from now on");
-                if let Some(announcement) = self.announcement.clone() {
-                    self.supervisor.tasks().spawn_brief("announcement", announcement.make());
+            Leadership::Leading { until } => {
+                let tenure = Tenure::until(until, &self.clock);
+                let before = self.tenure.send_replace(tenure);
+                if before == Tenure::Nothing {
+                    info!("This replica schedules from now on");
+                    self.metrics.leading(true);
+                    if let Some(candidate) = self.candidate.clone() {
+                        self.supervisor.tasks().spawn_finite("announcement", candidate.announce());
+                    }
                 }
-                self.leads.send_replace(true);
                 None
             }
-            Leadership::Following { holder: Some(holder) } => {
-                info!(holder, "Another replica schedules");
+            Leadership::Following { holder } => {
+                self.metrics.leading(false);
+                self.tenure.send_replace(Tenure::Nothing);
+                if let Some(holder) = holder {
+                    info!(holder, "Another replica schedules");
+                }
                 None
             }
-            Leadership::Following { holder: None } => None,
-            Leadership::Lost => {
-                // Another replica may lead already: nothing more may be done.
-                error!("The lease was lost");
-                Some(Ended::LeaseLost)
-            }
+            Leadership::Lost => Some(self.lose()),
         }
+    }
+
+    /// The lease may be another's: nothing more may be done, and it is not for us to release it.
+    fn lose(&mut self) -> Ended {
+        self.tenure.send_replace(Tenure::Nothing);
+        self.metrics.leading(false);
+        error!("The lease was lost: another replica may schedule, and this process ends");
+        Ended::LeaseLost
     }
 
     /// Stops one task after the other: what writes, then what lets others write, then what tells about it.
     async fn stop(&mut self) -> Ended {
-        for Stage { stop, mut task } in std::mem::take(&mut self.stages) {
+        for Stage { name, stop, mut task } in std::mem::take(&mut self.stages) {
+            if name == StageName::Election {
+                // The driver has ended: nothing is written any more when the lease is given back.
+                self.tenure.send_replace(Tenure::Nothing);
+            }
             drop(stop);
             loop {
                 tokio::select! {
                     biased;
                     () = task.ended() => break,
+                    // What is under way may be written as long as the lease is renewed.
+                    Ok(()) = self.leadership.changed(), if name == StageName::Driver => {
+                        if let Some(ended) = self.hear() {
+                            return ended;
+                        }
+                    }
                     end = self.supervisor.next_end() => match end.cause {
                         // It was told to.
                         TaskEndCause::Returned => {}
-                        TaskEndCause::Panicked(_) => return self.abandon(end),
+                        TaskEndCause::Panicked(_) => return self.abandon(end).await,
                     },
                     signal = self.signals.next() => match signal {
                         Signal::Stop | Signal::StopNow => return Ended::StoppedAtOnce,
@@ -294,27 +359,60 @@ impl Running {
         Ended::Stopped
     }
 
-    /// Ends because a task has ended.
-    fn abandon(&mut self, end: TaskEnd) -> Ended {
+    /// Ends because a task has ended. Another replica need not wait for the lease to run out, if nothing is written any more
+    /// for sure: the gate is closed first, and the lease is released only if all writes that had passed it have an answer.
+    async fn abandon(&mut self, end: TaskEnd) -> Ended {
         error!(task = %end.task, err = %end, "A task has ended, and the process ends with it");
+        let led = self.tenure.send_replace(Tenure::Nothing) != Tenure::Nothing;
+        self.metrics.leading(false);
+        for stage in std::mem::take(&mut self.stages) {
+            match stage.name {
+                // It would go on renewing.
+                StageName::Election => stage.task.end().await,
+                StageName::Driver | StageName::Server => stage.task.abort(),
+            }
+        }
+        if let Some(candidate) = self.candidate.take().filter(|_| led) {
+            match timeout(QUIET_PATIENCE, self.gate.quiet()).await {
+                Ok(()) => candidate.release(&self.clock).await,
+                Err(_) => warn!("The lease is not released but runs out: writes are still under way"),
+            }
+        }
         Ended::TaskEnded(end)
     }
 }
 
-/// Tells people that we lead.
+/// This process as a candidate in the election.
 #[derive(Clone)]
-struct Announcement {
+struct Candidate {
     store: KubeLeaseStore,
     identity: String,
     component: String,
 }
 
-impl Announcement {
-    async fn make(self) {
+impl Candidate {
+    /// Tells people that we lead.
+    async fn announce(self) {
         if let Err(error) = self.store.announce(&self.identity, &self.component, time_of_day()).await {
-            warn!("The event that this replica leads could not be recorded: {error}");
+            warn!(err = %error, "The event that this replica leads could not be recorded");
         }
     }
+
+    /// Gives back the lease of an election that has ended.
+    async fn release(self, clock: &Clock) {
+        let now = time_of_day_by(clock.clone())();
+        match timeout(RELEASE_PATIENCE, leader::release(&self.store, &self.identity, now)).await {
+            Ok(Ok(())) => info!("The lease is released"),
+            Ok(Err(error)) => warn!(err = %error, "The lease is not released but runs out"),
+            Err(_) => warn!("The lease is not released but runs out: the API server does not answer"),
+        }
+    }
+}
+
+/// The time of day as leases have it, by a clock of the cluster.
+fn time_of_day_by(clock: Clock) -> impl Fn() -> jiff::Timestamp + Send + Sync + 'static {
+    // Both count nanoseconds from the epoch, and jiff's range is wider.
+    move || jiff::Timestamp::from_nanosecond(clock.now().nanoseconds().into()).unwrap_or_default()
 }
 
 #[cfg(test)]

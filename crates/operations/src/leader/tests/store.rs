@@ -173,7 +173,7 @@ impl Candidate {
     }
 
     pub(super) fn leads(&self) -> bool {
-        *self.leadership.borrow() == Leadership::Leading
+        is_leading(&self.leadership.borrow())
     }
 
     pub(super) fn is_running(&self) -> bool {
@@ -187,7 +187,7 @@ impl Candidate {
 
     /// Waits until this one leads.
     pub(super) async fn until_leading(&mut self) {
-        let leading = self.leadership.wait_for(|leadership| *leadership == Leadership::Leading).await;
+        let leading = self.leadership.wait_for(is_leading).await;
         assert!(leading.is_ok(), "the candidate goes on");
     }
 
@@ -223,6 +223,10 @@ impl Candidate {
     }
 }
 
+fn is_leading(leadership: &Leadership) -> bool {
+    matches!(leadership, Leadership::Leading { .. })
+}
+
 /// Notes when a candidate leads.
 async fn chronicle(
     mut leadership: watch::Receiver<Leadership>,
@@ -234,7 +238,7 @@ async fn chronicle(
     loop {
         // The channel closes when the candidate dies.
         let closed = leadership.changed().await.is_err();
-        let now = !closed && *leadership.borrow_and_update() == Leadership::Leading;
+        let now = !closed && is_leading(&leadership.borrow_and_update());
         let mut reigns = reigns.lock().expect("no test panics while holding it");
         match (leads, now) {
             (false, true) => reigns.push((epoch.elapsed(), Duration::MAX, name)),

@@ -2,13 +2,15 @@
 
 mod server;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Parser as _;
 use supercargo_model::Timestamp;
 use supercargo_operations::signals::Given;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, advance, sleep};
 
 use super::*;
 use crate::CommandLine;
@@ -24,12 +26,16 @@ struct Replica {
 
 impl Replica {
     fn start(server: &Server, flags: &[&str], files: &Files) -> Self {
+        let began = Instant::now();
+        let now = move || Timestamp::from_seconds(1_800_000_000).after(began.elapsed());
+        Replica::with_clock(server, flags, files, Clock::from_fn(now))
+    }
+
+    fn with_clock(server: &Server, flags: &[&str], files: &Files, clock: Clock) -> Self {
         let words = ["supercargo", "run", "--secure-port=0"].iter().chain(flags);
         let line = CommandLine::try_parse_from(words).expect("flags");
         let crate::Command::Run(flags) = line.command else { panic!("not run") };
         let process = Process::new(*flags, supercargo_plugins::registry(), files).expect("a configuration");
-        let began = Instant::now();
-        let clock = Clock::from_fn(move || Timestamp::from_seconds(1_800_000_000).after(began.elapsed()));
         let (sender, signals) = Signals::given();
         let surroundings = Surroundings {
             server: server.api_server(),
@@ -121,4 +127,76 @@ async fn a_configuration_is_read_where_the_process_is_told_to() {
     assert_eq!(server.bound(), [""; 0], "the pod asks for another scheduler");
     replica.signal(Given::Terminate).await;
     assert_eq!(replica.ended().await, Ended::Stopped);
+}
+
+/// Waits for a process that a task ends: the task and its panic, after less than a second.
+async fn ended_by_a_task(replica: Replica) -> String {
+    let before = Instant::now();
+    let ended = replica.ended().await;
+    assert!(before.elapsed() < Duration::from_secs(1), "{:?}", before.elapsed());
+    assert_eq!(ended.exit_code(), 1);
+    assert!(matches!(ended, Ended::TaskEnded(_)), "{ended:?}");
+    ended.to_string()
+}
+
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler";
+
+#[tokio::test(start_paused = true)]
+async fn a_performer_that_panics_ends_the_process_and_the_lease_runs_out() {
+    let server = Server::with_pods(&[]);
+    let replica = Replica::start(&server, &[], &Files::system());
+    sleep(Duration::from_secs(10)).await;
+    server.plant_bug("/binding");
+    server.add_pod("a");
+    let reason = ended_by_a_task(replica).await;
+    assert_eq!(reason, "task performer panicked: a bug at /api/v1/namespaces/default/pods/a/binding");
+    // Nobody knows whether the binding was carried out, so nobody may write before the lease has run out.
+    assert_eq!(server.holder(), NAME);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_election_that_panics_ends_the_process() {
+    let server = Server::with_pods(&["a"]);
+    let replica = Replica::start(&server, &[], &Files::system());
+    sleep(Duration::from_secs(9)).await;
+    server.plant_bug("/leases/kube-scheduler");
+    // The next renewal comes within two seconds.
+    sleep(Duration::from_millis(1_500)).await;
+    let ended = replica.ended().await;
+    assert_eq!(ended.to_string(), format!("task election panicked: a bug at {LEASE}"));
+    assert_eq!(server.holder(), "", "nothing was under way, so the lease is released");
+    server.add_pod("b");
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(server.bound(), ["a on n1"], "nothing is written after the election has ended");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_driver_that_panics_ends_the_process() {
+    let server = Server::with_pods(&["a"]);
+    let broken = Arc::new(AtomicBool::new(false));
+    let (began, is_broken) = (Instant::now(), broken.clone());
+    let clock = Clock::from_fn(move || {
+        assert!(!is_broken.load(Ordering::SeqCst), "the clock is broken");
+        Timestamp::from_seconds(1_800_000_000).after(began.elapsed())
+    });
+    let replica = Replica::with_clock(&server, &["--leader-elect=false"], &Files::system(), clock);
+    sleep(Duration::from_secs(10)).await;
+    broken.store(true, Ordering::SeqCst);
+    server.add_pod("b");
+    assert_eq!(ended_by_a_task(replica).await, "task driver panicked: the clock is broken");
+    assert_eq!(server.bound(), ["a on n1"]);
+}
+
+/// The gate does not need the election: its clock is enough.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_written_when_the_lease_has_run_out() {
+    let server = Server::with_pods(&[]);
+    let replica = Replica::start(&server, &[], &Files::system());
+    sleep(Duration::from_secs(10)).await;
+    // As after SIGSTOP and SIGCONT: much time passes at once, and a pod is there when the process goes on.
+    server.silence("/apis/coordination.k8s.io");
+    server.add_pod("a");
+    advance(Duration::from_secs(20)).await;
+    assert_eq!(replica.ended().await, Ended::LeaseLost);
+    assert_eq!(server.bound(), [""; 0]);
 }

@@ -28,6 +28,8 @@ struct State {
     bound: Vec<String>,
     /// Paths that begin so are not answered.
     silent: Option<&'static str>,
+    /// The next request whose path ends so panics in the task that makes it.
+    bug: Option<&'static str>,
 }
 
 impl Server {
@@ -36,7 +38,11 @@ impl Server {
         let pods = names.iter().map(|name| pod(name)).collect();
         let state = Arc::new(Mutex::new(State { pods, ..State::default() }));
         let answering = state.clone();
-        let fake = Fake::new(move |asked| lock(&answering).answer(asked));
+        let fake = Fake::new(move |asked| {
+            let bug = lock(&answering).bug.take_if(|bug| asked.path.ends_with(*bug));
+            assert!(bug.is_none(), "a bug at {}", asked.path);
+            lock(&answering).answer(asked)
+        });
         Server { fake, state }
     }
 
@@ -61,6 +67,11 @@ impl Server {
     /// No request whose path begins so is answered from now on.
     pub(super) fn silence(&self, path: &'static str) {
         lock(&self.state).silent = Some(path);
+    }
+
+    /// The task that next makes a request whose path ends so panics.
+    pub(super) fn plant_bug(&self, path: &'static str) {
+        lock(&self.state).bug = Some(path);
     }
 
     /// A pod that waits from now on.
