@@ -88,7 +88,7 @@ impl WriteGate {
     pub(crate) async fn changed(&mut self) {
         if self.tenure.changed().await.is_err() {
             // Nobody can change it any more.
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 
