@@ -1,7 +1,7 @@
 //! Who asks, and whether he may: as kube-scheduler does it, by asking the API server.
 //!
 //! 1. Who shows a certificate signed by the client authority is who it says: its common name is the user, its
-//!    organizations are the groups.
+//!    organizations are the groups. That is verified for each request, as upstream does: a connection may outlive its certificate.
 //! 2. Who shows a bearer token is who a TokenReview says. A token that is not good is refused, even for pages that everybody may
 //!    read.
 //! 3. Everybody else is `system:anonymous`.
@@ -9,18 +9,21 @@
 //! Then members of `system:masters` may do everything, some paths are for everybody, and the rest is up to a
 //! SubjectAccessReview.
 //!
+//! Answers are kept for some seconds, and so many reviews are under way at once (`gate.rs`).
+//!
 //! Left out: names in headers set by a front proxy (`--requestheader-*`).
 
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ring::digest::{SHA256, digest};
 use tokio::time::{Instant, timeout};
 
-use super::cache::Cache;
+use super::cache::{Cache, GRANTED_ENTRIES_MAX, REFUSED_ENTRIES_MAX};
+use super::gate::{ANONYMOUS_REVIEWS_MAX, Busy, Gate, REVIEWS_MAX};
 
 /// What everybody may read, if nothing else is said: the kubelet asks for these.
 pub const ALWAYS_ALLOW_PATHS: [&str; 3] = ["/healthz", "/readyz", "/livez"];
@@ -29,9 +32,11 @@ pub const ALWAYS_ALLOW_PATHS: [&str; 3] = ["/healthz", "/readyz", "/livez"];
 const PRIVILEGED_GROUP: &str = "system:masters";
 /// The group of everybody who said who he is.
 const AUTHENTICATED_GROUP: &str = "system:authenticated";
+/// The group of everybody who did not.
+const UNAUTHENTICATED_GROUP: &str = "system:unauthenticated";
 
 /// How long the API server may take to answer.
-const REVIEW_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const REVIEW_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Who asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,9 +56,14 @@ impl User {
     pub fn anonymous() -> Self {
         User {
             name: "system:anonymous".to_owned(),
-            groups: vec!["system:unauthenticated".to_owned()],
+            groups: vec![UNAUTHENTICATED_GROUP.to_owned()],
             ..User::default()
         }
+    }
+
+    /// Whether nobody knows who it is.
+    pub fn is_anonymous(&self) -> bool {
+        self.groups.iter().any(|group| group == UNAUTHENTICATED_GROUP)
     }
 
     fn authenticated(mut self) -> Self {
@@ -105,6 +115,11 @@ pub enum Refusal {
         /// The whole text.
         message: String,
     },
+    /// 429: too many others are asking.
+    Busy {
+        /// What was too much.
+        message: String,
+    },
     /// 500: nobody could say whether who asks may.
     Unknown {
         /// Why not.
@@ -121,8 +136,38 @@ pub struct Question<'a> {
     pub path: &'a str,
     /// The `Authorization` header.
     pub authorization: Option<&'a str>,
-    /// Whom a verified client certificate names.
-    pub certificate: Option<&'a User>,
+    /// What the client's certificate says.
+    pub certificate: ClientCertificate<'a>,
+}
+
+/// What a client's certificate says about a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClientCertificate<'a> {
+    /// There is none, or one that names nobody.
+    #[default]
+    None,
+    /// It is good, and names this user.
+    Names(&'a User),
+    /// It was good when the connection was made and is not any more; this is why.
+    Refused(&'a str),
+}
+
+/// A request that is granted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Granted {
+    /// Who asks.
+    pub user: User,
+    /// Why it is granted.
+    pub because: Because,
+}
+
+/// Why a request is granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Because {
+    /// Everybody may: `--authorization-always-allow-paths`.
+    Everybody,
+    /// The user may: a member of `system:masters`, or the API server says so.
+    User,
 }
 
 /// A pattern of paths that cannot be read.
@@ -140,8 +185,25 @@ pub struct Access {
     prefixes: Vec<String>,
     tokens: Option<Arc<dyn Reviewer>>,
     rights: Option<Arc<dyn Reviewer>>,
-    known_tokens: Arc<Mutex<Cache<Vec<u8>, Option<User>>>>,
-    known_rights: Arc<Mutex<Cache<Right, Verdict>>>,
+    kept: Arc<Mutex<Kept>>,
+    gates: Arc<Gates>,
+}
+
+/// Answers of the API server.
+struct Kept {
+    /// Users, by the digests of their tokens.
+    users: Cache<Vec<u8>, User>,
+    /// The digests of tokens that are nobody's.
+    strangers: Cache<Vec<u8>, ()>,
+    allowed: Cache<Right, Verdict>,
+    denied: Cache<Right, Verdict>,
+}
+
+/// How many reviews are under way at once.
+struct Gates {
+    tokens: Gate,
+    rights: Gate,
+    anonymous_rights: Gate,
 }
 
 impl std::fmt::Debug for Access {
@@ -169,8 +231,17 @@ impl Access {
             prefixes,
             tokens: None,
             rights: None,
-            known_tokens: Arc::new(Mutex::new(Cache::new())),
-            known_rights: Arc::new(Mutex::new(Cache::new())),
+            kept: Arc::new(Mutex::new(Kept {
+                users: Cache::new(GRANTED_ENTRIES_MAX),
+                strangers: Cache::new(REFUSED_ENTRIES_MAX),
+                allowed: Cache::new(GRANTED_ENTRIES_MAX),
+                denied: Cache::new(REFUSED_ENTRIES_MAX),
+            })),
+            gates: Arc::new(Gates {
+                tokens: Gate::new(REVIEWS_MAX),
+                rights: Gate::new(REVIEWS_MAX),
+                anonymous_rights: Gate::new(ANONYMOUS_REVIEWS_MAX),
+            }),
         })
     }
 
@@ -189,64 +260,114 @@ impl Access {
     }
 
     /// Decides: who asks, or why he may not.
-    pub async fn check(&self, question: &Question<'_>) -> Result<User, Refusal> {
+    pub async fn check(&self, question: &Question<'_>) -> Result<Granted, Refusal> {
         let user = self.authenticate(question).await?;
-        self.authorize(question, &user).await?;
-        Ok(user)
+        let because = if self.always_allows(question.path) {
+            Because::Everybody
+        } else {
+            self.authorize(question.method, question.path, &user).await?;
+            Because::User
+        };
+        Ok(Granted { user, because })
+    }
+
+    /// Whether a user whose request was granted may also know what the page does not tell everybody: the user is known, and may read the
+    /// page even if not everybody may. If that cannot be found out, the user may not.
+    pub(super) async fn may_know(&self, method: &str, path: &str, granted: &Granted) -> bool {
+        let Granted { user, because } = granted;
+        if user.is_anonymous() {
+            return false;
+        }
+        match because {
+            Because::User => true,
+            Because::Everybody => self.authorize(method, path, user).await.is_ok(),
+        }
     }
 
     async fn authenticate(&self, question: &Question<'_>) -> Result<User, Refusal> {
-        if let Some(user) = question.certificate {
+        if let ClientCertificate::Names(user) = question.certificate {
             return Ok(user.clone().authenticated());
         }
         let token = question.authorization.and_then(bearer_token);
-        let (Some(token), Some(reviewer)) = (token, &self.tokens) else { return Ok(User::anonymous()) };
+        let (Some(token), Some(reviewer)) = (token, &self.tokens) else {
+            return match question.certificate {
+                // As upstream: who showed a certificate does not become anonymous when it expires.
+                ClientCertificate::Refused(reason) => {
+                    Err(Refusal::Unauthorized { detail: Some(reason.to_owned()) })
+                }
+                _ => Ok(User::anonymous()),
+            };
+        };
         // Tokens are secrets: only their digests are kept.
         let key = digest(&SHA256, token.as_bytes()).as_ref().to_vec();
-        let known = lock(&self.known_tokens).get(&key, Instant::now());
-        let user = match known {
+        let now = Instant::now();
+        let kept = {
+            let kept = self.kept();
+            let stranger = || kept.strangers.get(&key, now).map(|()| None);
+            kept.users.get(&key, now).map(Some).or_else(stranger)
+        };
+        let user = match kept {
             Some(user) => user,
             None => {
+                let _turn = self.gates.tokens.pass().await.map_err(|busy| busy.refusal("tokens"))?;
                 let answer = bounded(reviewer.review_token(token)).await;
                 let user = answer.map_err(|error| Refusal::Unauthorized {
                     detail: Some(format!("the token could not be reviewed: {error}")),
                 })?;
-                lock(&self.known_tokens).put(key, user.clone(), Instant::now());
+                let mut kept = self.kept();
+                match &user {
+                    Some(user) => kept.users.put(key, user.clone(), Instant::now()),
+                    None => kept.strangers.put(key, (), Instant::now()),
+                }
                 user
             }
         };
         user.map(User::authenticated).ok_or(Refusal::Unauthorized { detail: None })
     }
 
-    async fn authorize(&self, question: &Question<'_>, user: &User) -> Result<(), Refusal> {
-        if user.groups.iter().any(|group| group == PRIVILEGED_GROUP) || self.always_allows(question.path) {
+    /// Whether a user may do this, everybody's rights left aside.
+    async fn authorize(&self, method: &str, path: &str, user: &User) -> Result<(), Refusal> {
+        if user.groups.iter().any(|group| group == PRIVILEGED_GROUP) {
             return Ok(());
         }
-        let verb = question.method.to_ascii_lowercase();
+        let verb = method.to_ascii_lowercase();
         let forbidden = |reason: &str| {
-            let message = format!("User {:?} cannot {verb} path {:?}", user.name, question.path);
+            let message = format!("User {:?} cannot {verb} path {path:?}", user.name);
             // As upstream: nothing that a browser would take for HTML.
             let message = message.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
             let colon = if reason.is_empty() { "" } else { ": " };
             Refusal::Forbidden { message: format!("forbidden: {message}{colon}{reason}") }
         };
         let Some(reviewer) = &self.rights else { return Err(forbidden("")) };
-        let key = (user.clone(), verb.clone(), question.path.to_owned());
-        let known = lock(&self.known_rights).get(&key, Instant::now());
+        let key = (user.clone(), verb.clone(), path.to_owned());
+        let now = Instant::now();
+        let known = {
+            let kept = self.kept();
+            kept.allowed.get(&key, now).or_else(|| kept.denied.get(&key, now))
+        };
         let verdict = match known {
             Some(verdict) => verdict,
             None => {
-                let answer = bounded(reviewer.review_access(user, &verb, question.path)).await;
+                let gates = &self.gates;
+                let gate = if user.is_anonymous() { &gates.anonymous_rights } else { &gates.rights };
+                let _turn = gate.pass().await.map_err(|busy| busy.refusal("rights"))?;
+                let answer = bounded(reviewer.review_access(user, &verb, path)).await;
                 let verdict = answer.map_err(|error| Refusal::Unknown {
                     error: format!("the right to do so could not be reviewed: {error}"),
                 })?;
-                if question.path.len() <= KEPT_PATH_BYTES_MAX {
-                    lock(&self.known_rights).put(key, verdict.clone(), Instant::now());
+                if path.len() <= KEPT_PATH_BYTES_MAX {
+                    let mut kept = self.kept();
+                    let cache = if verdict.allowed { &mut kept.allowed } else { &mut kept.denied };
+                    cache.put(key, verdict.clone(), Instant::now());
                 }
                 verdict
             }
         };
         if verdict.allowed { Ok(()) } else { Err(forbidden(&verdict.reason)) }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn always_allows(&self, path: &str) -> bool {
@@ -274,6 +395,10 @@ async fn bounded<T>(answer: Answer<'_, Result<T, String>>) -> Result<T, String> 
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+impl Busy {
+    fn refusal(self, what: &str) -> Refusal {
+        Refusal::Busy {
+            message: format!("too many {what} wait for a review by the API server: try again later"),
+        }
+    }
 }

@@ -9,12 +9,14 @@ use std::time::Duration;
 
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::WebPkiClientVerifier;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::version::{TLS12, TLS13};
 use rustls::{CipherSuite, RootCertStore, ServerConfig, SupportedProtocolVersion};
 use tokio::time::Instant;
 
+use crate::clock::{Clock, time_of_day};
 use crate::flags::TlsVersion;
 
 /// How often files are read again: a certificate lives for days, and its renewal may take a while to be felt.
@@ -127,8 +129,17 @@ pub(super) struct Tls {
     source: CertificateSource,
     authority: ClientAuthority,
     contents: Contents,
-    config: Arc<ServerConfig>,
+    spoken: Spoken,
     read_at: Instant,
+    /// By which the validity of client certificates is judged.
+    pub(super) clock: Clock,
+}
+
+/// What is made of the contents of all files.
+struct Spoken {
+    config: Arc<ServerConfig>,
+    /// Verifies client certificates, if there is an authority.
+    verifier: Option<Arc<dyn ClientCertVerifier>>,
 }
 
 impl Tls {
@@ -151,28 +162,50 @@ impl Tls {
             files @ CertificateSource::Files { .. } => (files, None),
         };
         let contents = read(&source, &authority, pair)?;
-        let config = Arc::new(configure(&contents, &options)?);
-        Ok(Tls { options, source, authority, contents, config, read_at: Instant::now() })
+        let spoken = configure(&contents, &options)?;
+        let read_at = Instant::now();
+        Ok(Tls { options, source, authority, contents, spoken, read_at, clock: time_of_day })
     }
 
-    /// How to speak TLS now. New files that are not good are passed over, and the old ones go on: a certificate and its key do
-    /// not change in the same moment.
+    /// How to speak TLS now.
     pub(super) fn config(&mut self) -> Arc<ServerConfig> {
+        self.refresh();
+        Arc::clone(&self.spoken.config)
+    }
+
+    /// Whether the authority of now still signs for a client's certificate at this time of day. A connection may be older than the
+    /// authority, and may outlive the certificate.
+    pub(super) fn verify(&mut self, chain: &[CertificateDer<'_>]) -> Result<(), String> {
+        self.refresh();
+        let Some(verifier) = &self.spoken.verifier else {
+            return Err("there is no authority of client certificates any more".to_owned());
+        };
+        let Some((certificate, intermediates)) = chain.split_first() else {
+            return Err("there is no client certificate".to_owned());
+        };
+        let seconds = (self.clock)().as_second().try_into().unwrap_or_default();
+        let now = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
+        let verified = verifier.verify_client_cert(certificate, intermediates, now);
+        verified.map(|_| ()).map_err(|error| format!("the client certificate is not good any more: {error}"))
+    }
+
+    /// Reads all files again, now and then. New files that are not good are passed over, and the old ones go on: a certificate and its
+    /// key do not change in the same moment.
+    fn refresh(&mut self) {
         let now = Instant::now();
         if now >= self.read_at + REREAD_PERIOD {
             self.read_at = now;
             if let Err(error) = self.reread() {
-                tracing::warn!(%error, "Certificates cannot be read again: the old ones stay");
+                tracing::warn!(err = %error, "Certificates cannot be read again: the old ones stay");
             }
         }
-        Arc::clone(&self.config)
     }
 
     fn reread(&mut self) -> Result<(), TlsError> {
         let pair = (self.contents.certificate.clone(), self.contents.key.clone());
         let contents = read(&self.source, &self.authority, Some(pair))?;
         if contents != self.contents {
-            self.config = Arc::new(configure(&contents, &self.options)?);
+            self.spoken = configure(&contents, &self.options)?;
             self.contents = contents;
             tracing::info!("Certificates have changed");
         }
@@ -203,7 +236,7 @@ fn file(path: &Path) -> Result<Vec<u8>, TlsError> {
     fs::read(path).map_err(|error| TlsError::File { path: path.display().to_string(), error })
 }
 
-fn configure(contents: &Contents, options: &TlsOptions) -> Result<ServerConfig, TlsError> {
+fn configure(contents: &Contents, options: &TlsOptions) -> Result<Spoken, TlsError> {
     let pem = |what: &'static str| {
         move |error: rustls::pki_types::pem::Error| TlsError::Pem { what, error: error.to_string() }
     };
@@ -220,8 +253,8 @@ fn configure(contents: &Contents, options: &TlsOptions) -> Result<ServerConfig, 
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(versions)
         .map_err(|error| TlsError::Pair(error.to_string()))?;
-    let builder = match &contents.authority {
-        None => builder.with_no_client_auth(),
+    let verifier = match &contents.authority {
+        None => None,
         Some(authority) => {
             let mut roots = RootCertStore::empty();
             for certificate in CertificateDer::pem_slice_iter(authority) {
@@ -230,17 +263,25 @@ fn configure(contents: &Contents, options: &TlsOptions) -> Result<ServerConfig, 
                     .add(certificate)
                     .map_err(|error| TlsError::Pem { what: "client authority", error: error.to_string() })?;
             }
-            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
-                .allow_unauthenticated()
-                .build()
-                .map_err(|error| TlsError::Pem { what: "client authority", error: error.to_string() })?;
-            builder.with_client_cert_verifier(verifier)
+            let verifier: Arc<dyn ClientCertVerifier> =
+                WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+                    .allow_unauthenticated()
+                    .build()
+                    .map_err(|error| TlsError::Pem { what: "client authority", error: error.to_string() })?;
+            Some(verifier)
         }
+    };
+    let builder = match &verifier {
+        None => builder.with_no_client_auth(),
+        Some(verifier) => builder.with_client_cert_verifier(Arc::clone(verifier)),
     };
     let mut config =
         builder.with_single_cert(chain, key).map_err(|error| TlsError::Pair(error.to_string()))?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(config)
+    // Neither kubelets nor Prometheus resume sessions; remembering those that nobody resumes costs memory for each handshake.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    Ok(Spoken { config: Arc::new(config), verifier })
 }
 
 /// What to encrypt with. Of TLS 1.2 only what is named, if anything is.

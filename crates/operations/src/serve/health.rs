@@ -1,12 +1,17 @@
 //! Health checks, with the words of Kubernetes' `healthz`.
+//!
+//! Difference from upstream: the page of all checks tells why one has failed to a user whom the API server knows and allows to read the
+//! page. Upstream withholds the reason there from everybody, and tells it on the check's own page alone.
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::{StatusCode, Uri};
+use axum::extract::Request;
+use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::get;
 
+use super::access::{Access, Granted};
 use super::page::text;
 use super::slis::HealthRecord;
 
@@ -24,7 +29,8 @@ impl std::fmt::Debug for Check {
 }
 
 impl Check {
-    /// A check. It must answer at once. The error goes to the log, and to who may read the check's own path.
+    /// A check. It must answer at once. The error goes to the log, to users who may read the check's own path, and to users who are known and
+    /// may read the path of all checks.
     pub fn new(name: &'static str, run: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
         Check { name, run: Arc::new(run) }
     }
@@ -55,8 +61,28 @@ pub(super) fn router(path: &str, mut checks: Vec<Check>, record: &HealthRecord) 
         router = router.route(&below, get(async move || one(&name, &check, &record)));
     }
     let (checks, record): (Arc<[Check]>, _) = (checks.into(), record.clone());
-    router
-        .route(path, get(async move |uri: Uri| all(&name, &checks, &record, uri.query().unwrap_or_default())))
+    router.route(
+        path,
+        get(async move |request: Request| {
+            let reader = request.extensions().get::<Reader>().cloned();
+            all(&name, &checks, &record, request.uri().query().unwrap_or_default(), reader).await
+        }),
+    )
+}
+
+/// Who reads a page, and how to find out what else the user may know. Found among the extensions of a request.
+#[derive(Clone)]
+pub(super) struct Reader {
+    pub(super) access: Arc<Access>,
+    pub(super) granted: Granted,
+    pub(super) method: String,
+    pub(super) path: String,
+}
+
+impl Reader {
+    async fn may_know(&self) -> bool {
+        self.access.may_know(&self.method, &self.path, &self.granted).await
+    }
 }
 
 fn one(name: &str, check: &Check, record: &HealthRecord) -> Response {
@@ -66,22 +92,39 @@ fn one(name: &str, check: &Check, record: &HealthRecord) -> Response {
     }
 }
 
-fn all(name: &str, checks: &[Check], record: &HealthRecord, query: &str) -> Response {
+async fn all(
+    name: &str,
+    checks: &[Check],
+    record: &HealthRecord,
+    query: &str,
+    reader: Option<Reader>,
+) -> Response {
     let parameters = || query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     let excluded: Vec<&str> =
         parameters().filter(|(key, _)| *key == "exclude").map(|(_, value)| value).collect();
+    // None for a check that was not made.
+    let made: Vec<(&Check, Option<Result<(), String>>)> = checks
+        .iter()
+        .map(|check| {
+            let is_excluded = excluded.contains(&check.name);
+            (check, (!is_excluded).then(|| check.make(name, record)))
+        })
+        .collect();
+    let has_failed = made.iter().any(|(_, result)| matches!(result, Some(Err(_))));
+    let may_know = match reader {
+        // The API server is asked only if there is something to know.
+        Some(reader) if has_failed => reader.may_know().await,
+        _ => false,
+    };
     let mut lines = String::new();
     let mut failed = Vec::new();
-    for check in checks {
-        if excluded.contains(&check.name) {
-            lines.push_str(&format!("[+]{} excluded: ok\n", check.name));
-            continue;
-        }
-        match check.make(name, record) {
-            Ok(()) => lines.push_str(&format!("[+]{} ok\n", check.name)),
-            Err(error) => {
-                // Everybody may read this page, so it does not tell why.
-                lines.push_str(&format!("[-]{} failed: reason withheld\n", check.name));
+    for (check, result) in made {
+        match result {
+            None => lines.push_str(&format!("[+]{} excluded: ok\n", check.name)),
+            Some(Ok(())) => lines.push_str(&format!("[+]{} ok\n", check.name)),
+            Some(Err(error)) => {
+                let reason = if may_know { error.as_str() } else { "reason withheld" };
+                lines.push_str(&format!("[-]{} failed: {reason}\n", check.name));
                 failed.push(format!("{}: {error}", check.name));
             }
         }

@@ -2,15 +2,22 @@
 //!
 //! HTTP/1.1 only: kubelets and Prometheus need no more, and HTTP/2 costs memory for each connection. Differences from
 //! upstream: a client certificate that its authority did not sign ends the handshake, where upstream goes on and answers 401.
+//!
+//! Every connection is accepted at once; when there are too many, the least useful one is closed (`connections.rs`). What one connection may cost is
+//! limited in `connection.rs`.
 
 mod access;
 mod cache;
 mod certificate;
+mod connection;
+mod connections;
+mod gate;
 mod health;
 mod page;
 mod review;
 mod slis;
 mod subject;
+mod transport;
 mod zpages;
 
 #[cfg(test)]
@@ -20,25 +27,17 @@ use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Body;
-use axum::response::Response;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
-use tokio_rustls::TlsAcceptor;
-use tower::ServiceExt as _;
 
 pub use access::{
-    ALWAYS_ALLOW_PATHS, Access, Answer, InvalidPath, Question, Refusal, Reviewer, TokenAnswer, User, Verdict,
+    ALWAYS_ALLOW_PATHS, Access, Answer, Because, ClientCertificate, Granted, InvalidPath, Question, Refusal,
+    Reviewer, TokenAnswer, User, Verdict,
 };
 pub use certificate::{CertificateSource, ClientAuthority, FollowedAuthority, TlsError, TlsOptions};
 pub use health::Check;
@@ -47,19 +46,22 @@ pub use review::{KubeReviewer, follow_client_authority, look_up_client_authority
 pub use zpages::Component;
 
 use certificate::Tls;
-
-/// How many connections are served at once. Further ones wait.
-const CONNECTIONS_MAX: usize = 256;
-
-/// How long a client may take to agree on TLS, and then to send the head of a request.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+use connection::Serving;
+use connections::{Connections, Peer};
 
 /// How long requests under way may take when the server stops, as upstream.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long to wait after a connection could not be accepted, as when there are no more file descriptors.
-const ACCEPT_RETRY_PERIOD: Duration = Duration::from_secs(1);
+const ACCEPT_RETRY_PERIOD: Duration = Duration::from_millis(100);
+
+/// How many connections the kernel keeps for us until they are accepted, unless the machine's limit (`net.core.somaxconn`, 4096 by default) is lower.
+/// What comes when that queue is full is dropped by the kernel, and the client tries again only after a second.
+const LISTEN_BACKLOG: u32 = 4_096;
+
+/// So many connections are accepted before those that are open get their turn. A flood of new connections would otherwise close others whose
+/// bytes have arrived and only wait to be looked at.
+const ACCEPT_BATCH: usize = 16;
 
 /// Where and how to serve.
 #[derive(Clone, Debug)]
@@ -105,7 +107,7 @@ impl Server {
         let tls = Tls::new(options.certificate, options.client_authority, options.tls, options.bind_address)?;
         let address = SocketAddr::new(options.bind_address, options.port);
         let failed = |error| ServeError::Listen { address, error };
-        let listener = bind(address).await.map_err(failed)?;
+        let listener = bind(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         Ok(Server { listener, address, tls })
     }
@@ -116,52 +118,51 @@ impl Server {
     }
 
     /// Answers until `stop` is ready; then requests under way get a few seconds to finish.
-    pub async fn run(mut self, routes: Routes, access: Access, stop: impl Future<Output = ()>) {
-        let router = routes.into_router();
-        let connections = GracefulShutdown::new();
-        let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    pub async fn run(self, routes: Routes, access: Access, stop: impl Future<Output = ()>) {
+        let watched = GracefulShutdown::new();
+        let connections = Connections::default();
+        let serving = Arc::new(Serving {
+            router: routes.into_router(),
+            access: Arc::new(access),
+            tls: Mutex::new(self.tls),
+        });
         let mut stop = pin!(stop);
+        let mut accepted_in_a_row = 0;
         loop {
-            let slot = tokio::select! {
-                biased;
-                () = &mut stop => break,
-                slot = Arc::clone(&slots).acquire_owned() => slot,
-            };
             let accepted = tokio::select! {
                 biased;
                 () = &mut stop => break,
                 accepted = self.listener.accept() => accepted,
             };
-            let stream = match accepted {
-                Ok((stream, _)) => stream,
+            let (stream, address) = match accepted {
+                Ok(accepted) => accepted,
+                // The client went away before it was accepted.
+                Err(error) if is_of_one_connection(&error) => continue,
                 Err(error) => {
-                    tracing::warn!(%error, "A connection could not be accepted");
+                    tracing::warn!(err = %error, "A connection could not be accepted; another one is closed");
+                    connections.shed_one();
                     sleep(ACCEPT_RETRY_PERIOD).await;
                     continue;
                 }
             };
-            let acceptor = TlsAcceptor::from(self.tls.config());
-            let (router, access, watcher) = (router.clone(), access.clone(), connections.watcher());
-            tokio::spawn(async move {
-                let _slot = slot;
-                if let Some((stream, user)) = handshake(acceptor, stream).await {
-                    let user = Arc::new(user);
-                    let service = service_fn(move |request| {
-                        answer(router.clone(), access.clone(), Arc::clone(&user), request)
-                    });
-                    let connection = http1::Builder::new()
-                        .timer(TokioTimer::new())
-                        .header_read_timeout(HEADER_TIMEOUT)
-                        .serve_connection(TokioIo::new(stream), service);
-                    if let Err(error) = watcher.watch(connection).await {
-                        tracing::debug!(%error, "A connection broke");
-                    }
-                }
-            });
+            // Answers are short; none is held back to be joined with the next. It only costs time if that fails.
+            let _ = stream.set_nodelay(true);
+            let peer = Peer::of(address.ip());
+            if let Some(pause) = connections.pause(peer) {
+                sleep(pause).await;
+            }
+            let slot = connections.open(peer);
+            let number = slot.number();
+            let task = tokio::spawn(connection::serve(Arc::clone(&serving), slot, watched.watcher(), stream));
+            connections.served_by(number, task.abort_handle());
+            accepted_in_a_row += 1;
+            if accepted_in_a_row % ACCEPT_BATCH == 0 {
+                yield_now().await;
+            }
         }
         drop(self.listener);
         tracing::info!("[graceful-termination] secure server has stopped listening");
-        if timeout(STOP_TIMEOUT, connections.shutdown()).await.is_err() {
+        if timeout(STOP_TIMEOUT, watched.shutdown()).await.is_err() {
             tracing::warn!("[graceful-termination] requests were cut off");
         }
         tracing::info!("[graceful-termination] secure server is exiting");
@@ -169,62 +170,29 @@ impl Server {
 }
 
 /// Listens. Of an unspecified address both families are meant, as in Go, if the machine has both.
-async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     if address.ip().is_unspecified() {
         let both = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), address.port());
-        match TcpListener::bind(both).await {
+        match bind_one(both) {
             Ok(listener) => return Ok(listener),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
             // There is no IPv6 here.
             Err(_) => {}
         }
     }
-    TcpListener::bind(address).await
+    bind_one(address)
 }
 
-type TlsStream = tokio_rustls::server::TlsStream<TcpStream>;
-
-/// Agrees on TLS, and reads who the client's certificate says he is. None if that fails.
-async fn handshake(acceptor: TlsAcceptor, stream: TcpStream) -> Option<(TlsStream, Option<User>)> {
-    let stream = match timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => {
-            tracing::debug!(%error, "TLS handshake error");
-            return None;
-        }
-        Err(_) => return None,
-    };
-    let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
-    let user = certificate.and_then(|certificate| subject::user(certificate));
-    Some((stream, user))
+fn bind_one(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // A replica that is started again takes the port over while connections of the last one linger.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(LISTEN_BACKLOG)
 }
 
-async fn answer(
-    router: Router,
-    access: Access,
-    certificate: Arc<Option<User>>,
-    request: hyper::Request<Incoming>,
-) -> Result<Response, std::convert::Infallible> {
-    let path = request.uri().path().to_owned();
-    let method = request.method().clone();
-    let authorization = request.headers().get(hyper::header::AUTHORIZATION).cloned();
-    let question = Question {
-        method: method.as_str(),
-        path: &path,
-        authorization: authorization.as_ref().and_then(|header| header.to_str().ok()),
-        certificate: certificate.as_ref().as_ref(),
-    };
-    match access.check(&question).await {
-        Ok(user) => {
-            let mut request = request.map(Body::new);
-            // Pages may want to know who reads them; nobody needs the token any more.
-            request.headers_mut().remove(hyper::header::AUTHORIZATION);
-            request.extensions_mut().insert(user);
-            router.oneshot(request).await
-        }
-        Err(refusal) => {
-            tracing::debug!(path, ?refusal, "A request was refused");
-            Ok(page::refuse(&refusal, &path))
-        }
-    }
+/// Whether an error of `accept` is about the one connection that was to be accepted.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Path;
-use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::{get, put};
@@ -15,6 +15,7 @@ use serde_json::json;
 use crate::logs::Verbosity;
 
 use super::access::Refusal;
+use super::gate::RETRY_AFTER_SECONDS;
 use super::health::{self, Check};
 use super::slis::HealthRecord;
 use super::zpages::{self, Component, Form};
@@ -205,6 +206,12 @@ pub(super) fn refuse(refusal: &Refusal, path: &str) -> Response {
             failure(StatusCode::UNAUTHORIZED, "Unauthorized", &message, false)
         }
         Refusal::Forbidden { message } => failure(StatusCode::FORBIDDEN, "Forbidden", message, true),
+        Refusal::Busy { message } => {
+            let code = StatusCode::TOO_MANY_REQUESTS;
+            let mut response = failure(code, "TooManyRequests", message, false);
+            response.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_SECONDS.into());
+            response
+        }
         Refusal::Unknown { error } => {
             text(StatusCode::INTERNAL_SERVER_ERROR, format!("Internal Server Error: {path:?}: {error}\n"))
         }

@@ -11,9 +11,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::api::{Api, PostParams};
 use supercargo_framework::with_causes;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
-use super::access::{Answer, Reviewer, TokenAnswer, User, Verdict};
+use super::access::{Answer, REVIEW_TIMEOUT, Reviewer, TokenAnswer, User, Verdict};
 use super::certificate::FollowedAuthority;
 
 /// Asks an API server.
@@ -100,10 +100,11 @@ pub async fn look_up_client_authority(client: Client) -> Result<Option<String>, 
     const NAMESPACE: &str = "kube-system";
     const NAME: &str = "extension-apiserver-authentication";
     let maps: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
-    let map = maps
-        .get_opt(NAME)
-        .await
-        .map_err(|error| format!("configmap {NAMESPACE}/{NAME}: {}", with_causes(&error)))?;
+    let looked_up = match timeout(REVIEW_TIMEOUT, maps.get_opt(NAME)).await {
+        Ok(looked_up) => looked_up.map_err(|error| with_causes(&error)),
+        Err(_) => Err(format!("the API server did not answer within {} s", REVIEW_TIMEOUT.as_secs())),
+    };
+    let map = looked_up.map_err(|error| format!("configmap {NAMESPACE}/{NAME}: {error}"))?;
     Ok(map.and_then(|map| map.data?.remove("client-ca-file")))
 }
 
@@ -123,7 +124,9 @@ pub async fn follow_client_authority(client: Client, followed: FollowedAuthority
                 }
             }
             Ok(None) => {}
-            Err(error) => tracing::debug!(error, "The authority of client certificates cannot be looked up"),
+            Err(error) => {
+                tracing::debug!(err = error, "The authority of client certificates cannot be looked up");
+            }
         }
     }
 }

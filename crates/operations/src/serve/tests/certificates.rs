@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use rustls::pki_types::CertificateDer;
 use tokio::time::{Duration, advance};
 
 use super::client::Authority;
@@ -77,6 +78,26 @@ async fn an_authority_that_is_followed_is_taken_and_a_bad_one_is_not() {
     followed.set("-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n".to_owned());
     advance(Duration::from_secs(11)).await;
     assert!(Arc::ptr_eq(&second, &tls.config()), "the old one stays");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_certificate_is_judged_by_the_authority_and_the_time_of_now() {
+    let (first, second) = (Authority::new(), Authority::new());
+    let followed = FollowedAuthority::new(Some(first.pem.clone()));
+    let authority = ClientAuthority::Followed(followed.clone());
+    let mut tls = Tls::new(CertificateSource::SelfSigned, authority, TlsOptions::default(), LOOPBACK)
+        .expect("a good authority");
+    let chain = [CertificateDer::from(first.sign("admin", &[]).0)];
+    assert_eq!(tls.verify(&chain), Ok(()));
+    // Certificates of tests are good until the year 4096.
+    tls.clock = || "4097-01-01T00:00:00Z".parse().expect("a time");
+    let error = tls.verify(&chain).expect_err("the certificate has expired");
+    assert!(error.contains("expired"), "{error}");
+    tls.clock = crate::clock::time_of_day;
+    assert_eq!(tls.verify(&chain), Ok(()));
+    followed.set(second.pem);
+    advance(Duration::from_secs(11)).await;
+    assert!(tls.verify(&chain).is_err(), "another authority");
 }
 
 #[tokio::test(start_paused = true)]

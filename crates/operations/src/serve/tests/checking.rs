@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::time::{Duration, advance, sleep};
 
 use crate::serve::{
-    ALWAYS_ALLOW_PATHS, Access, Answer, Question, Refusal, Reviewer, TokenAnswer, User, Verdict,
+    ALWAYS_ALLOW_PATHS, Access, Answer, ClientCertificate, Question, Refusal, Reviewer, TokenAnswer, User,
+    Verdict,
 };
 
 /// An API server that knows one token for each of its words.
@@ -64,8 +65,8 @@ fn access(played: &Played) -> Access {
 }
 
 async fn ask(access: &Access, path: &str, authorization: Option<&str>) -> Result<String, Refusal> {
-    let question = Question { method: "GET", path, authorization, certificate: None };
-    access.check(&question).await.map(|user| user.name)
+    let question = Question { method: "GET", path, authorization, certificate: ClientCertificate::None };
+    access.check(&question).await.map(|granted| granted.user.name)
 }
 
 fn forbidden(message: &str) -> Result<String, Refusal> {
@@ -154,9 +155,9 @@ async fn a_certificate_goes_before_a_token() {
         method: "GET",
         path: "/metrics",
         authorization: Some("Bearer wrong"),
-        certificate: Some(&user),
+        certificate: ClientCertificate::Names(&user),
     };
-    assert_eq!(access.check(&question).await.map(|user| user.name), Ok("prometheus".to_owned()));
+    assert_eq!(access.check(&question).await.map(|granted| granted.user.name), Ok("prometheus".to_owned()));
     assert_eq!(played.token_reviews.load(Ordering::Relaxed), 0);
 }
 

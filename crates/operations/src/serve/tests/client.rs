@@ -11,6 +11,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 /// An authority, and what it signs.
 pub(super) struct Authority {
@@ -66,6 +67,22 @@ pub(super) async fn send(
     rest: &str,
     certificate: Option<(Vec<u8>, Vec<u8>)>,
 ) -> std::io::Result<Reply> {
+    let mut stream = connect(address, certificate).await?;
+    let request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{rest}");
+    stream.write_all(request.as_bytes()).await?;
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).await?;
+    let text = String::from_utf8(bytes).expect("text");
+    let (head, body) = text.split_once("\r\n\r\n").expect("a head and a body");
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+    Ok(Reply { status, head: head.to_ascii_lowercase(), body: body.to_owned() })
+}
+
+/// A connection with TLS agreed on.
+pub(super) async fn connect(
+    address: SocketAddr,
+    certificate: Option<(Vec<u8>, Vec<u8>)>,
+) -> std::io::Result<TlsStream<TcpStream>> {
     let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
         .expect("the versions are there")
@@ -79,16 +96,33 @@ pub(super) async fn send(
         }
     };
     let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
     let name = ServerName::try_from("localhost").expect("a name");
-    let mut stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
-    let request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{rest}");
+    TlsConnector::from(Arc::new(config)).connect(name, stream).await
+}
+
+/// Sends a request on a connection that stays open, and reads the answer: its status, and its head and body.
+pub(super) async fn ask(
+    stream: &mut TlsStream<TcpStream>,
+    path: &str,
+    headers: &str,
+) -> std::io::Result<(u16, String)> {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).await?;
-    let text = String::from_utf8(bytes).expect("text");
-    let (head, body) = text.split_once("\r\n\r\n").expect("a head and a body");
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-    Ok(Reply { status, head: head.to_ascii_lowercase(), body: body.to_owned() })
+    loop {
+        if stream.read_buf(&mut bytes).await? == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        let head = head.to_ascii_lowercase();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+        if length.is_some_and(|length| length.parse() == Ok(body.len())) {
+            let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+            return Ok((status, format!("{head}\n\n{body}")));
+        }
+    }
 }
 
 #[derive(Debug)]

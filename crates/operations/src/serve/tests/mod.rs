@@ -2,4 +2,7 @@ mod caching;
 mod certificates;
 mod checking;
 mod client;
+mod flooding;
+mod hostile;
 mod serving;
+mod shedding;

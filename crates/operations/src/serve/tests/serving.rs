@@ -3,24 +3,26 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get as route;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
-use super::client::{Authority, get, send};
+use super::client::{Authority, ask, connect, get, send};
 use crate::serve::{
-    Access, CertificateSource, Check, ClientAuthority, Component, Routes, ServeOptions, Server, TlsOptions,
+    Access, Answer, CertificateSource, Check, ClientAuthority, Component, FollowedAuthority, Reviewer,
+    Routes, ServeOptions, Server, TlsOptions, TokenAnswer, User, Verdict,
 };
 
-struct Running {
-    address: SocketAddr,
+pub(super) struct Running {
+    pub(super) address: SocketAddr,
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
-async fn start(routes: Routes, access: Access, client_authority: ClientAuthority) -> Running {
+pub(super) async fn start(routes: Routes, access: Access, client_authority: ClientAuthority) -> Running {
     let options = ServeOptions {
         bind_address: IpAddr::V4(Ipv4Addr::LOCALHOST),
         port: 0,
@@ -37,7 +39,7 @@ async fn start(routes: Routes, access: Access, client_authority: ClientAuthority
     Running { address, stop, task }
 }
 
-fn routes() -> Routes {
+pub(super) fn routes() -> Routes {
     Routes::new()
         .health("/livez", Vec::new())
         .health(
@@ -169,6 +171,68 @@ async fn a_client_certificate_says_who_asks() {
     let forged = stranger.sign("admin", &["system:masters"]);
     assert!(get(server.address, "/livez", "", Some(forged)).await.is_err(), "not signed by the authority");
     assert_eq!(get(server.address, "/livez", "", None).await.expect("an answer").status, 200);
+}
+
+#[tokio::test]
+async fn a_connection_does_not_outlive_its_authority() {
+    let authority = Authority::new();
+    let followed = FollowedAuthority::new(Some(authority.pem.clone()));
+    let access = Access::new(&crate::serve::ALWAYS_ALLOW_PATHS).expect("good paths");
+    let server = start(routes(), access, ClientAuthority::Followed(followed.clone())).await;
+    let admin = authority.sign("admin", &["system:masters"]);
+    let mut stream = connect(server.address, Some(admin)).await.expect("connected");
+    assert_eq!(ask(&mut stream, "/metrics", "").await.expect("an answer").0, 200);
+    followed.set(Authority::new().pem);
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(11)).await;
+    tokio::time::resume();
+    let (status, text) = ask(&mut stream, "/metrics", "").await.expect("an answer");
+    assert_eq!(status, 401);
+    assert!(text.contains("connection: close") && text.contains("is not good any more"), "{text}");
+}
+
+/// Knows two users by their tokens; one of them may read `/readyz`.
+struct Knows;
+
+impl Reviewer for Knows {
+    fn review_token<'a>(&'a self, token: &'a str) -> Answer<'a, TokenAnswer> {
+        Box::pin(async move { Ok(Some(User { name: token.to_owned(), ..User::default() })) })
+    }
+
+    fn review_access<'a>(
+        &'a self,
+        user: &'a User,
+        verb: &'a str,
+        path: &'a str,
+    ) -> Answer<'a, Result<Verdict, String>> {
+        let allowed = user.name == "operator" && verb == "get" && path == "/readyz";
+        Box::pin(async move { Ok(Verdict { allowed, reason: String::new() }) })
+    }
+}
+
+#[tokio::test]
+async fn who_may_know_reads_why_a_check_has_failed() {
+    let withheld = "[-]sched-handler-sync failed: reason withheld\n";
+    let told = "[-]sched-handler-sync failed: handlers are not fully synchronized\n";
+    let open = Access::new(&crate::serve::ALWAYS_ALLOW_PATHS).expect("good paths");
+    let closed = Access::new(&["/healthz"]).expect("a good path");
+    for (access, anonymous, stranger) in [(open, 500, 500), (closed, 403, 403)] {
+        let access = access.with_token_reviewer(Knows).with_access_reviewer(Knows);
+        let server = start(routes(), access, ClientAuthority::None).await;
+        for path in ["/readyz", "/readyz?verbose"] {
+            for (token, status, line) in [
+                (None, anonymous, withheld),
+                (Some("stranger"), stranger, withheld),
+                (Some("operator"), 500, told),
+            ] {
+                let header = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
+                let reply = get(server.address, path, header.as_deref().unwrap_or_default(), None).await;
+                let reply = reply.expect("an answer");
+                assert_eq!(reply.status, status, "{path} {token:?}");
+                assert_eq!(reply.body.contains(line), status == 500, "{path} {token:?}: {}", reply.body);
+            }
+        }
+    }
 }
 
 #[tokio::test]
