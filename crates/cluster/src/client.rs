@@ -1,47 +1,25 @@
 //! Finds the API server and talks to it.
 
 mod component;
+mod connections;
 mod limiter;
 mod proxy;
 mod request;
+mod tls;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use http::Uri;
-use hyper_util::client::legacy;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::connect::proxy::Tunnel;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use kube::client::{Body, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use supercargo_config::ClientConnection;
 use supercargo_framework::with_causes;
-use tokio::net::TcpStream;
-use tower::{BoxError, ServiceBuilder};
-use tracing::warn;
 
 pub use component::ComponentOptions;
 pub use limiter::RateLimit;
 use proxy::Environment;
 pub use request::{ApiServer, RequestError};
-pub(crate) use request::{Call, MERGE_PATCH, STRATEGIC_MERGE_PATCH};
-
-/// How long it may take until a connection stands.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long an idle connection is kept. The server closes it after 90 s, and a request must not meet it doing so.
-const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// How many idle connections are kept: as many as the performer uses at most, and some for the watches.
-const POOL_IDLE_MAX: usize = 160;
-/// How much of an answer a connection holds at most. There is a connection for every watch, and they stay.
-const READ_BUFFER_BYTES_MAX: usize = 64 << 10;
-/// After so much silence the kernel asks whether the other side is still there: a watch may be silent for minutes.
-const KEEPALIVE_AFTER: Duration = Duration::from_secs(30);
-/// How often it asks again.
-const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
-/// After so many questions without an answer the connection is given up.
-const KEEPALIVE_RETRIES: u32 = 3;
+pub(crate) use request::{Call, MERGE_PATCH, SILENCE_MAX, STRATEGIC_MERGE_PATCH};
 
 /// Which API server to talk to, and how much.
 #[derive(Clone, Debug, Default)]
@@ -204,29 +182,6 @@ fn address(master: &str) -> Result<Uri, ConnectError> {
     }
 }
 
-/// The stack that kube makes, without its retries and spans, and with connections that notice a dead peer.
-///
-/// HTTP/1.1 is spoken: a connection per request in flight spares both sides the frames and windows of HTTP/2, and a
-/// server takes no more than 100 streams on a connection, of which the watches hold many.
-fn client(config: kube::Config) -> kube::Result<kube::Client> {
-    let proxy = proxy::choose(&config.cluster_url, config.proxy_url.as_ref(), &environment());
-    let proxy = proxy.unwrap_or_else(|reason| {
-        warn!("A proxy is set, but {} is talked to directly: {reason}", config.cluster_url);
-        None
-    });
-    let mut connector = HttpConnector::new();
-    connector.enforce_http(false);
-    connector.set_nodelay(true);
-    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    connector.set_keepalive(Some(KEEPALIVE_AFTER));
-    connector.set_keepalive_interval(Some(KEEPALIVE_INTERVAL));
-    connector.set_keepalive_retries(Some(KEEPALIVE_RETRIES));
-    match proxy {
-        None => stack(config, connector),
-        Some(proxy) => stack(config, Tunnel::new(proxy, connector)),
-    }
-}
-
 /// What the environment says about proxies.
 #[expect(clippy::disallowed_methods, reason = "how every program that talks HTTP is told")]
 fn environment() -> Environment {
@@ -241,35 +196,18 @@ fn environment() -> Environment {
     }
 }
 
-fn stack<Connector>(config: kube::Config, connector: Connector) -> kube::Result<kube::Client>
-where
-    Connector: tower::Service<Uri, Response = TokioIo<TcpStream>> + Clone + Send + Sync + 'static,
-    Connector::Future: Send + 'static,
-    Connector::Error: Into<BoxError>,
-{
-    let connector = config.rustls_https_connector_with_connector(connector)?;
-    let transport: legacy::Client<_, Body> = legacy::Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(POOL_IDLE_TIMEOUT)
-        .pool_max_idle_per_host(POOL_IDLE_MAX)
-        .http1_max_buf_size(READ_BUFFER_BYTES_MAX)
-        .build(connector);
-    let service = ServiceBuilder::new()
-        .layer(config.base_uri_layer())
-        .option_layer(config.auth_layer()?)
-        .layer(config.extra_headers_layer()?)
-        .map_err(BoxError::from)
-        .service(transport);
-    Ok(kube::Client::new(service, config.default_namespace))
-}
-
 /// An error with everything that caused it.
 pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     // That a service failed goes without saying.
     if let Some(kube::Error::Service(cause)) = error.downcast_ref() {
         return chain(&**cause);
     }
-    with_causes(error)
+    let text = with_causes(error);
+    // rustls explains at length, with a link, that a server may close a connection just like that.
+    match text.find("peer closed connection without sending TLS close_notify") {
+        Some(start) => format!("{}the server closed the connection", &text[..start]),
+        None => text,
+    }
 }
 
 /// The name of this machine, which events and leases carry.
@@ -321,7 +259,7 @@ mod tests {
         let mut config = kube::Config::new("https://api.example.com:6443".parse().expect("an address"));
         config.proxy_url = Some(format!("http://{address}").parse().expect("an address"));
         config.accept_invalid_certs = true;
-        let server = ApiServer::new(client(config).expect("nothing is sent yet"), None);
+        let server = ApiServer::of_config(config, None).expect("nothing is sent yet");
         let proxy = tokio::spawn(async move {
             let (mut stream, _) = listener.accept().await.expect("somebody comes");
             let mut asked = vec![0; 512];

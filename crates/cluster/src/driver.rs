@@ -3,13 +3,16 @@
 //! One task owns the scheduler; nothing is locked. It looks at everything that has come in, tries some pods, hands on the
 //! orders, and lets the others work.
 
+mod reloading;
+
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
 use supercargo_engine::{
-    Decision, ExtenderSettings, Observation, Order, Outcome, QueueEvent, Scheduler, SchedulerOptions,
-    Standing, Stopwatch, Ticket, Whereabouts,
+    Decision, Everything, ExtenderSettings, Observation, Order, Outcome, QueueEvent, Scheduler,
+    SchedulerOptions, Standing, Stopwatch, Ticket, Whereabouts,
 };
 use supercargo_extender::ExtenderClient;
 use supercargo_framework::{AskFailure, Conclusion, Effect, ExtenderAnswer, ExtenderQuestion, Profile};
@@ -27,6 +30,8 @@ use crate::tasks::Tasks;
 use crate::watch::{WatchEvent, Watched};
 use crate::watches::{Progress, Watches};
 use crate::write_gate::WriteGate;
+use reloading::PendingReload;
+pub use reloading::ReloadRefused;
 
 /// So many things that have come in are looked at before the next pods are tried, and so many pods are tried before it is
 /// looked again what has come in.
@@ -108,8 +113,9 @@ pub enum Command {
         /// Who wants to know.
         answer: oneshot::Sender<Located>,
     },
-    /// Go on with another configuration, and say when that is done.
-    Reload(Box<Replacement>, oneshot::Sender<()>),
+    /// Go on with another configuration as soon as everything is listed that it needs, and say when that is done, or why not.
+    /// Until then, and if it is refused, the one that runs goes on. One that waits is superseded by the next.
+    Reload(Box<Replacement>, oneshot::Sender<Result<(), ReloadRefused>>),
 }
 
 /// Where a pod is.
@@ -154,6 +160,8 @@ pub struct Driver<O> {
     extenders: Vec<ExtenderClient>,
     answers: mpsc::UnboundedReceiver<Answered>,
     answered: mpsc::UnboundedSender<Answered>,
+    /// Another configuration that is to follow.
+    pending: Option<PendingReload>,
     /// Whether pods were tried since the observer was last told how things stand, and when it may be told again.
     has_news: bool,
     next_report: Instant,
@@ -199,6 +207,7 @@ impl<O: Observer> Driver<O> {
             extenders,
             answers,
             answered,
+            pending: None,
             has_news: false,
             next_report: Instant::now(),
         }
@@ -224,7 +233,9 @@ impl<O: Observer> Driver<O> {
             while let Ok(command) = self.commands.try_recv() {
                 self.obey(command).await;
             }
-            let worked = self.take_in() + self.try_pods();
+            let taken = self.take_in();
+            self.continue_reload().await;
+            let worked = taken + self.try_pods();
             self.give_orders();
             self.give_observations();
             if worked > 0 {
@@ -239,6 +250,7 @@ impl<O: Observer> Driver<O> {
                 self.report();
             }
             let deadline = self.scheduler.next_deadline().map(|deadline| self.instant(deadline));
+            let reload_ends = self.pending.as_ref().map(|pending| pending.until);
             tokio::select! {
                 biased;
                 () = &mut stop => break,
@@ -250,6 +262,8 @@ impl<O: Observer> Driver<O> {
                 () = sleep_until(deadline.unwrap_or_else(far_off)), if deadline.is_some() => {
                     self.scheduler.advance(self.clock.now());
                 }
+                // What comes of it is decided at the beginning of the loop.
+                () = sleep_until(reload_ends.unwrap_or_else(far_off)), if reload_ends.is_some() => {}
                 _ = report.tick() => self.report(),
             }
         }
@@ -278,12 +292,11 @@ impl<O: Observer> Driver<O> {
         taken
     }
 
-    fn take(&mut self, WatchEvent { kind, watched }: WatchEvent) {
-        if !self.watches.is_watching(kind) {
-            // It was told before nobody wanted to know it any more.
+    fn take(&mut self, event: WatchEvent) {
+        if !self.watches.note(&event) {
             return;
         }
-        self.progress.note(kind, &watched);
+        let WatchEvent { kind, watched, .. } = event;
         let now = self.clock.now();
         match watched {
             Watched::Began => {}
@@ -306,9 +319,10 @@ impl<O: Observer> Driver<O> {
                     info!(kind = kind.plural, "Listed; the cluster is known");
                 }
             }
-            Watched::Stalled { reason } => {
-                warn!(kind = kind.plural, "Cannot be watched for now: {reason}");
-            }
+            Watched::Unserved => self.scheduler.retain(&Everything::Objects(kind, BTreeSet::new()), now),
+            // The watch has said so itself.
+            Watched::Stalled { .. } => {}
+            Watched::Resumed => info!(kind = kind.plural, "Is watched again"),
         }
     }
 
@@ -430,11 +444,7 @@ impl<O: Observer> Driver<O> {
                 // Whoever asked may have gone.
                 let _ = answer.send(Located { now, leads, whereabouts });
             }
-            Command::Reload(replacement, done) => {
-                self.reload(*replacement).await;
-                // If nobody waits for it, it is done all the same.
-                let _ = done.send(());
-            }
+            Command::Reload(replacement, done) => self.begin_reload(*replacement, done).await,
         }
     }
 
@@ -452,19 +462,6 @@ impl<O: Observer> Driver<O> {
                 "Dump of cached NodeInfo"
             );
         }
-    }
-
-    async fn reload(&mut self, replacement: Replacement) {
-        let Replacement { profiles, options, extender_settings, extenders } = replacement;
-        // Questions to extenders name them by their place, so those that were asked go out first.
-        self.give_orders();
-        self.scheduler.replace_profiles(profiles, options, extender_settings, self.clock.now());
-        let gone = self.watches.replace(self.scheduler.profiles(), !extenders.is_empty()).await;
-        for everything in gone {
-            self.scheduler.retain(&everything, self.clock.now());
-        }
-        self.extenders = extenders;
-        self.has_news = true;
     }
 
     fn report(&mut self) {

@@ -29,7 +29,7 @@ pub use client::{
     ApiServer, ComponentOptions, ConnectError, ConnectOptions, RateLimit, RequestError, hostname,
 };
 pub use clock::Clock;
-pub use driver::{Attempt, Command, Driver, DriverOptions, Located, Observer, Replacement};
+pub use driver::{Attempt, Command, Driver, DriverOptions, Located, Observer, ReloadRefused, Replacement};
 pub use heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
 pub use limited_log::{Admission, LOG_INTERVAL, LOG_LINES_MAX, LimitedLog, LogLimiter, Suppressed};
 pub use perform::{Concluded, PerformCounts, Performer, PerformerOptions};

@@ -4,6 +4,9 @@
 //! (`sendInitialEvents`), so that neither side holds a whole list; else the list comes in pages. After a broken connection it
 //! goes on where it was, and only when the server no longer remembers that place (410 Gone) is everything listed again.
 //!
+//! No connection is waited for longer than [`SILENCE_MAX`](crate::client::SILENCE_MAX) without a byte: the server is asked to end
+//! each watch sooner than that, and the next one goes on where it was.
+//!
 //! Lines are decoded as they come, from the bytes of the connection into the words that the scheduler reads. An object that
 //! cannot be read is left out with a warning; it never ends a watch.
 
@@ -11,6 +14,7 @@ mod discovery;
 mod lines;
 mod listing;
 mod session;
+mod stop;
 mod whole_list;
 mod words;
 
@@ -18,7 +22,7 @@ use std::sync::Arc;
 
 use supercargo_engine::Everything;
 use supercargo_model::{Decoded, Decoder, KindId};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::client::ApiServer;
 pub(crate) use discovery::is_served;
@@ -44,11 +48,22 @@ pub struct WatchRequest {
     pub is_known: bool,
 }
 
+/// What a watch is asked to tell, and how it reads objects. Another one asks a watch that is running to tell everything again.
+#[derive(Clone, Debug)]
+pub(crate) struct Telling {
+    /// The number of this one, which its events carry.
+    pub(crate) number: u64,
+    /// How objects are read.
+    pub(crate) decoder: Arc<Decoder>,
+}
+
 /// Something that a watch tells.
 #[derive(Debug)]
 pub struct WatchEvent {
     /// What it is about.
     pub kind: KindId,
+    /// How often the watch had been asked to tell everything again when it told this.
+    pub telling: u64,
     /// What it tells.
     pub watched: Watched,
 }
@@ -57,7 +72,7 @@ pub struct WatchEvent {
 #[derive(Debug)]
 pub enum Watched {
     /// A list begins: what is put until [`Watched::Listed`] is everything that there is. If another list begins before that,
-    /// this one was broken off.
+    /// this one was broken off. What was told before stays true meanwhile, as far as it was.
     Began,
     /// An object came, or changed.
     Put(Decoded),
@@ -65,17 +80,20 @@ pub enum Watched {
     Removed(Decoded),
     /// The list is complete. With everything that there is, unless it is the first list and nothing can have vanished.
     Listed(Option<Everything>),
-    /// It does not go on for now; it is tried again by and by, until something else is told.
+    /// The server does not serve the kind, as its discovery says: there are no objects of it until a list begins.
+    Unserved,
+    /// The watch does not go on for now; it is tried again by and by, until something else is told.
     Stalled {
         /// Why.
         reason: String,
     },
+    /// The watch goes on after it was stalled.
+    Resumed,
 }
 
-/// Watches a kind until nobody listens any more.
+/// Watches a kind until the receiver is dropped.
 ///
-/// A kind that the server does not serve is reported as a complete list of nothing, with a warning, and looked for again from
-/// time to time.
+/// A kind that the server does not serve is looked for again from time to time.
 pub async fn watch(
     server: ApiServer,
     request: WatchRequest,
@@ -83,7 +101,19 @@ pub async fn watch(
     seed: u64,
     sender: mpsc::Sender<WatchEvent>,
 ) {
-    Session::new(server, request, decoder, seed, sender).run().await;
+    let (_asking, asked) = watch::channel(Telling { number: 0, decoder });
+    watch_as_asked(server, request, asked, seed, sender).await;
+}
+
+/// The same, for a watch that may be asked to tell everything again.
+pub(crate) async fn watch_as_asked(
+    server: ApiServer,
+    request: WatchRequest,
+    asked: watch::Receiver<Telling>,
+    seed: u64,
+    sender: mpsc::Sender<WatchEvent>,
+) {
+    Session::new(server, request, asked, seed, sender).run().await;
 }
 
 #[cfg(test)]

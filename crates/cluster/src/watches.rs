@@ -1,23 +1,25 @@
 //! The watches of a scheduler: which kinds there are to be watched, and what becomes of that when its plugins are others.
 
+mod progress;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use supercargo_engine::Everything;
 use supercargo_framework::Profile;
 use supercargo_model::{Decoder, KindId};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::client::ApiServer;
-use crate::watch::{NODES, PODS, PODS_NOT_FINISHED, WatchEvent, WatchRequest, Watched, watch as watch_kind};
+use crate::watch::{
+    NODES, PODS, PODS_NOT_FINISHED, Telling, WatchEvent, WatchRequest, Watched, watch_as_asked,
+};
+use progress::Knowledge;
+pub use progress::Progress;
 
 /// So much that watches tell may wait to be looked at.
 const WATCHED_WAITING_MAX: usize = 1024;
-
-/// How far the first lists have come, for a health check.
-#[derive(Clone, Debug, Default)]
-pub struct Progress(Arc<Mutex<BTreeMap<KindId, Option<String>>>>);
 
 /// The watches that run. They end with this.
 #[derive(Debug)]
@@ -25,52 +27,44 @@ pub(crate) struct Watches {
     server: ApiServer,
     seed: u64,
     sender: mpsc::Sender<WatchEvent>,
-    tasks: BTreeMap<KindId, JoinHandle<()>>,
+    running: BTreeMap<KindId, Running>,
+    /// What is known of the kinds that the profiles read.
     progress: Progress,
-    /// Whether pods and nodes keep their text.
-    keep_raw: bool,
+    /// What other profiles need, which are to follow.
+    preparation: Option<Preparation>,
     /// The schedulers whose pods are taken.
     scheduler_names: BTreeSet<String>,
+    /// The number of the last telling.
+    tellings: u64,
 }
 
-impl Progress {
-    /// Fails as long as not everything was listed once.
-    pub fn check(&self) -> Result<(), String> {
-        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.is_empty() {
-            return Ok(());
-        }
-        let words = waiting.iter().map(|(kind, trouble)| match trouble {
-            None => kind.plural.to_owned(),
-            Some(trouble) => format!("{} ({trouble})", kind.plural),
-        });
-        Err(format!("waiting for the first list of {}", words.collect::<Vec<_>>().join(", ")))
-    }
+/// A watch of a kind.
+#[derive(Debug)]
+struct Running {
+    task: JoinHandle<()>,
+    asking: watch::Sender<Telling>,
+    /// The number of its first telling: events with a smaller one are of a former watch of the kind.
+    first: u64,
+    texts: Texts,
+}
 
-    pub(crate) fn is_complete(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
-    }
+/// Whether the objects of a kind keep their text, which extenders and some plugins read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Texts {
+    /// They do not.
+    Dropped,
+    /// Those do that were told since the telling of this number began; it is not complete.
+    Asked(u64),
+    /// They do.
+    Kept,
+}
 
-    pub(crate) fn note(&self, kind: KindId, watched: &Watched) {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match watched {
-            Watched::Listed(_) => _ = waiting.remove(&kind),
-            Watched::Stalled { reason } => {
-                if let Some(trouble) = waiting.get_mut(&kind) {
-                    *trouble = Some(reason.clone());
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn expect(&self, kind: KindId) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(kind, None);
-    }
-
-    fn forget(&self, kind: KindId) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&kind);
-    }
+/// What other profiles need that is not there yet.
+#[derive(Debug)]
+struct Preparation {
+    /// The kinds that only they read. These are watched already.
+    kinds: BTreeMap<KindId, Knowledge>,
+    needs_texts: bool,
 }
 
 impl Watches {
@@ -86,89 +80,160 @@ impl Watches {
             server,
             seed,
             sender,
-            tasks: BTreeMap::new(),
+            running: BTreeMap::new(),
             progress: Progress::default(),
-            keep_raw: keeps_raw(profiles, has_extenders),
+            preparation: None,
             scheduler_names: scheduler_names(profiles),
+            tellings: 0,
         };
-        let decoder = watches.decoder(profiles);
+        let needs_texts = needs_texts(profiles, has_extenders);
         for kind in kinds_of(profiles) {
-            watches.progress.expect(kind);
-            watches.spawn(kind, &decoder, false);
+            watches.progress.expect(kind, Knowledge::default());
+            watches.spawn(kind, profiles, needs_texts);
         }
         (watches, watched)
     }
 
-    /// How far the first lists have come.
+    /// How much is known of each kind.
     pub(crate) fn progress(&self) -> Progress {
         self.progress.clone()
     }
 
-    /// Watches what other profiles read. Returned are the kinds that nobody reads any more, as lists of nothing.
+    /// Takes note of what a watch tells. False if it is of a watch that has ended since, and must not be looked at.
+    pub(crate) fn note(&mut self, event: &WatchEvent) -> bool {
+        let Some(running) = self.running.get_mut(&event.kind) else { return false };
+        if event.telling < running.first {
+            return false;
+        }
+        if let (Watched::Listed(_), Texts::Asked(number)) = (&event.watched, running.texts)
+            && event.telling >= number
+        {
+            running.texts = Texts::Kept;
+        }
+        let prepared =
+            self.preparation.as_mut().and_then(|preparation| preparation.kinds.get_mut(&event.kind));
+        match prepared {
+            Some(knowledge) => knowledge.note(&event.watched),
+            None => self.progress.note(event.kind, &event.watched),
+        }
+        true
+    }
+
+    /// Begins to watch what other profiles need, while those that there are go on. What an earlier preparation has begun and
+    /// these do not need is ended; returned are those kinds, as lists of nothing.
     ///
-    /// Pods of a scheduler that nobody was responsible for were not kept: if one of those has a profile now, all pods are
-    /// listed again. That costs a list at a rare moment; keeping all such pods would cost memory all the time, and what does
-    /// not fit into a limit would be lost.
-    pub(crate) async fn replace(&mut self, profiles: &[Profile], has_extenders: bool) -> Vec<Everything> {
-        let (kinds, keep_raw, names) =
-            (kinds_of(profiles), keeps_raw(profiles, has_extenders), scheduler_names(profiles));
-        let mut gone = Vec::new();
-        for kind in self.tasks.keys().filter(|kind| !kinds.contains(kind)).copied().collect::<Vec<_>>() {
-            self.end(kind).await;
-            self.progress.forget(kind);
-            gone.push(Everything::Objects(kind, BTreeSet::new()));
-        }
-        let is_raw_new = keep_raw && !self.keep_raw;
-        let is_name_new = !names.is_subset(&self.scheduler_names);
-        (self.keep_raw, self.scheduler_names) = (keep_raw, names);
-        let decoder = self.decoder(profiles);
+    /// Texts of pods and nodes are had by listing these again. Their watches go on if that fails: a second watch of the same kind
+    /// could tell older states after newer ones, and a watch that is replaced could not be had back.
+    pub(crate) async fn prepare(&mut self, profiles: &[Profile], has_extenders: bool) -> Vec<Everything> {
+        let (kinds, needs_texts) = (kinds_of(profiles), needs_texts(profiles, has_extenders));
+        let mut prepared = self.preparation.take().map(|old| old.kinds).unwrap_or_default();
+        let unneeded: Vec<KindId> = prepared.keys().filter(|kind| !kinds.contains(kind)).copied().collect();
+        let gone = self.end_all(&unneeded).await;
+        prepared.retain(|kind, _| kinds.contains(kind));
         for kind in kinds {
-            let is_known = self.tasks.contains_key(&kind);
-            let has_raw = kind == PODS || kind == NODES;
-            if is_known && !(kind == PODS && is_name_new) && !(has_raw && is_raw_new) {
-                continue;
+            if !self.running.contains_key(&kind) {
+                self.spawn(kind, profiles, needs_texts);
+                prepared.insert(kind, Knowledge::default());
             }
-            // What nobody knows yet has to be known before anything is decided. Known pods and nodes are only told again; unless
-            // their texts are wanted from now on.
-            if !is_known || (has_raw && is_raw_new) {
-                self.progress.expect(kind);
-            }
-            self.end(kind).await;
-            self.spawn(kind, &decoder, is_known);
         }
+        for kind in [PODS, NODES] {
+            let has_none = self.running.get(&kind).is_some_and(|running| running.texts == Texts::Dropped);
+            if needs_texts && has_none {
+                let number = self.tell_again(kind, decoder(profiles, true));
+                if let Some(running) = self.running.get_mut(&kind) {
+                    running.texts = Texts::Asked(number);
+                }
+            }
+        }
+        self.preparation = Some(Preparation { kinds: prepared, needs_texts });
         gone
     }
 
-    pub(crate) fn is_watching(&self, kind: KindId) -> bool {
-        self.tasks.contains_key(&kind)
+    /// What is not known yet of what the profiles need for which the watches were prepared, and why.
+    pub(crate) fn missing(&self) -> Vec<String> {
+        let Some(Preparation { kinds, needs_texts }) = &self.preparation else { return Vec::new() };
+        let unknown = kinds.iter().filter(|(_, knowledge)| !knowledge.is_complete());
+        let unknown = unknown.filter_map(|(kind, knowledge)| knowledge.complaint(*kind));
+        let without_texts = self
+            .running
+            .iter()
+            .filter(|(kind, running)| *needs_texts && has_texts(**kind) && running.texts != Texts::Kept);
+        let without_texts = without_texts.map(|(kind, _)| {
+            format!("waiting for a list of {} with all their fields, for extenders or plugins", kind.plural)
+        });
+        unknown.chain(without_texts).collect()
+    }
+
+    /// The profiles for which the watches were prepared are those that count now. Returned are the kinds that nobody reads any
+    /// more, as lists of nothing.
+    ///
+    /// Pods of a scheduler that had no profile were not kept: if one of those has a profile now, all pods are listed again. That
+    /// costs a list at a rare moment; keeping all such pods would cost memory all the time, and what does not fit into a limit
+    /// would be lost. The watch of pods goes on, so that no pod is missed meanwhile.
+    pub(crate) async fn commit(&mut self, profiles: &[Profile]) -> Vec<Everything> {
+        let kinds = kinds_of(profiles);
+        for (kind, knowledge) in
+            self.preparation.take().map(|preparation| preparation.kinds).unwrap_or_default()
+        {
+            self.progress.expect(kind, knowledge);
+        }
+        let unneeded: Vec<KindId> =
+            self.running.keys().filter(|kind| !kinds.contains(kind)).copied().collect();
+        let gone = self.end_all(&unneeded).await;
+        let names = scheduler_names(profiles);
+        if !names.is_subset(&self.scheduler_names) {
+            let keeps_texts = self.running.get(&PODS).is_some_and(|pods| pods.texts != Texts::Dropped);
+            self.tell_again(PODS, decoder(profiles, keeps_texts));
+        }
+        self.scheduler_names = names;
+        gone
+    }
+
+    /// The profiles for which the watches were prepared do not come. Returned are the kinds that only they would have read, as
+    /// lists of nothing. Texts that were asked for come all the same, and do no harm.
+    pub(crate) async fn abandon(&mut self) -> Vec<Everything> {
+        let kinds = self.preparation.take().map(|preparation| preparation.kinds).unwrap_or_default();
+        self.end_all(&kinds.into_keys().collect::<Vec<_>>()).await
     }
 
     pub(crate) fn abort_all(&mut self) {
-        for task in self.tasks.values() {
-            task.abort();
+        for running in self.running.values() {
+            running.task.abort();
         }
     }
 
-    fn decoder(&self, profiles: &[Profile]) -> Arc<Decoder> {
-        let reads = profiles.iter().filter_map(|profile| profile.reads.as_ref());
-        Arc::new(Decoder::new(reads.flat_map(|reads| reads.kinds.clone()), self.keep_raw))
-    }
-
-    fn spawn(&mut self, kind: KindId, decoder: &Arc<Decoder>, is_known: bool) {
+    fn spawn(&mut self, kind: KindId, profiles: &[Profile], keeps_texts: bool) {
         let field_selector = (kind == PODS).then_some(PODS_NOT_FINISHED);
-        let request = WatchRequest { kind, field_selector, is_known };
+        let request = WatchRequest { kind, field_selector, is_known: false };
+        self.tellings += 1;
+        let number = self.tellings;
+        let (asking, asked) = watch::channel(Telling { number, decoder: decoder(profiles, keeps_texts) });
         let (server, sender) = (self.server.clone(), self.sender.clone());
-        let task = tokio::spawn(watch_kind(server, request, decoder.clone(), self.seed, sender));
-        self.tasks.insert(kind, task);
+        let task = tokio::spawn(watch_as_asked(server, request, asked, self.seed, sender));
+        let texts = if keeps_texts { Texts::Kept } else { Texts::Dropped };
+        self.running.insert(kind, Running { task, asking, first: number, texts });
     }
 
-    /// Ends a watch, and waits until it can tell nothing any more: what its successor tells must come later.
-    async fn end(&mut self, kind: KindId) {
-        if let Some(task) = self.tasks.remove(&kind) {
-            task.abort();
-            // That it was ended is no error.
-            let _ = task.await;
+    /// Asks a watch to tell everything again; the number of that telling.
+    fn tell_again(&mut self, kind: KindId, decoder: Arc<Decoder>) -> u64 {
+        self.tellings += 1;
+        if let Some(running) = self.running.get(&kind) {
+            running.asking.send_replace(Telling { number: self.tellings, decoder });
         }
+        self.tellings
+    }
+
+    /// Ends watches, and waits until they can tell nothing any more. Returned are the kinds as lists of nothing.
+    async fn end_all(&mut self, kinds: &[KindId]) -> Vec<Everything> {
+        for kind in kinds {
+            self.progress.forget(*kind);
+            if let Some(running) = self.running.remove(kind) {
+                running.task.abort();
+                // That it was ended is no error.
+                let _ = running.task.await;
+            }
+        }
+        kinds.iter().map(|kind| Everything::Objects(*kind, BTreeSet::new())).collect()
     }
 }
 
@@ -185,9 +250,18 @@ fn kinds_of(profiles: &[Profile]) -> BTreeSet<KindId> {
 }
 
 /// Extenders want to see whole objects, and so do some plugins.
-fn keeps_raw(profiles: &[Profile], has_extenders: bool) -> bool {
+fn needs_texts(profiles: &[Profile], has_extenders: bool) -> bool {
     has_extenders
         || profiles.iter().filter_map(|profile| profile.reads.as_ref()).any(|reads| reads.raw_objects)
+}
+
+fn has_texts(kind: KindId) -> bool {
+    kind == PODS || kind == NODES
+}
+
+fn decoder(profiles: &[Profile], keeps_texts: bool) -> Arc<Decoder> {
+    let reads = profiles.iter().filter_map(|profile| profile.reads.as_ref());
+    Arc::new(Decoder::new(reads.flat_map(|reads| reads.kinds.clone()), keeps_texts))
 }
 
 fn scheduler_names(profiles: &[Profile]) -> BTreeSet<String> {
@@ -195,92 +269,4 @@ fn scheduler_names(profiles: &[Profile]) -> BTreeSet<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Mutex;
-    use std::time::Duration;
-
-    use supercargo_framework::Reads;
-    use supercargo_model::Kind;
-    use supercargo_model::kinds::Namespace;
-    use tokio::time::timeout;
-
-    use super::*;
-    use crate::fake::{Answer, Fake, Writer};
-
-    /// A server whose kinds have one object each.
-    fn server() -> ApiServer {
-        let open: Mutex<Vec<Writer>> = Mutex::default();
-        let fake = Fake::new(move |_| {
-            let (writer, answer) = Answer::streamed();
-            let object =
-                r#"{"metadata":{"name":"one","uid":"uid","namespace":"default","resourceVersion":"1"}}"#;
-            let end =
-                r#"{"metadata":{"annotations":{"k8s.io/initial-events-end":"true"},"resourceVersion":"2"}}"#;
-            let lines = format!(
-                "{{\"type\":\"ADDED\",\"object\":{object}}}\n{{\"type\":\"BOOKMARK\",\"object\":{end}}}\n"
-            );
-            let _ = writer.send(Ok(lines.into()));
-            open.lock().expect("no test panics here").push(writer);
-            answer
-        });
-        ApiServer::new(fake.client(), None)
-    }
-
-    fn profile(name: &str, reads: Reads) -> Profile {
-        let mut profile = Profile::new(name);
-        profile.reads = Some(reads);
-        profile
-    }
-
-    /// Which kinds are listed next, until nothing is told any more, and whether what has vanished is told too.
-    async fn listed(
-        watches: &Watches,
-        receiver: &mut mpsc::Receiver<WatchEvent>,
-    ) -> BTreeSet<(&'static str, bool)> {
-        let mut listed = BTreeSet::new();
-        while let Ok(Some(event)) = timeout(Duration::from_secs(5), receiver.recv()).await {
-            watches.progress.note(event.kind, &event.watched);
-            if let Watched::Listed(everything) = event.watched {
-                listed.insert((event.kind.plural, everything.is_some()));
-            }
-        }
-        listed
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn other_profiles_are_watched_for_with_as_little_as_possible() {
-        let plain = || profile("a", Reads::nothing());
-        let (mut watches, mut receiver) = Watches::start(server(), 1, &[plain()], false);
-        assert!(watches.progress().check().is_err());
-        let told = listed(&watches, &mut receiver).await;
-        assert_eq!(told, BTreeSet::from([("nodes", false), ("pods", false)]));
-        assert_eq!(watches.progress().check(), Ok(()));
-
-        // Nothing that matters to watches.
-        assert!(watches.replace(&[plain()], false).await.is_empty());
-        assert_eq!(listed(&watches, &mut receiver).await, BTreeSet::new());
-
-        // A new kind is waited for. A new scheduler's pods are found by listing all pods, meanwhile the others go on.
-        let reading = profile("b", Reads::nothing().kind::<Namespace>());
-        assert!(watches.replace(&[plain(), reading], false).await.is_empty());
-        let waiting = watches.progress().check().expect_err("there is a new kind");
-        assert_eq!(waiting, "waiting for the first list of namespaces");
-        let told = listed(&watches, &mut receiver).await;
-        assert_eq!(told, BTreeSet::from([("namespaces", false), ("pods", true)]));
-        assert_eq!(watches.progress().check(), Ok(()));
-
-        // A kind that nobody reads any more is forgotten; extenders want texts.
-        let gone = watches.replace(&[plain()], true).await;
-        assert!(
-            matches!(&gone[..], [Everything::Objects(kind, keys)] if *kind == Namespace::ID && keys.is_empty())
-        );
-        assert!(!watches.is_watching(Namespace::ID));
-        assert!(watches.progress().check().is_err());
-        let told = listed(&watches, &mut receiver).await;
-        assert_eq!(told, BTreeSet::from([("nodes", true), ("pods", true)]));
-
-        // Texts that nobody wants any more do no harm.
-        assert!(watches.replace(&[plain()], false).await.is_empty());
-        assert_eq!(listed(&watches, &mut receiver).await, BTreeSet::new());
-    }
-}
+mod tests;

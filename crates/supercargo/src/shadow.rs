@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use supercargo_cluster::{
     ApiServer, Clock, NODES, PODS, PODS_NOT_FINISHED, Supervisor, Tasks, WatchEvent, WatchRequest, Watched,
 };
+use supercargo_engine::Everything;
 use supercargo_explain::{Comparison, Judgement, Onlooker, Tally, render_comparison, render_summary};
 use supercargo_framework::{GoDuration, Registry};
 use supercargo_model::KindId;
@@ -177,7 +178,7 @@ struct Shadow {
 
 impl Shadow {
     /// Takes in what a watch tells.
-    fn take(&mut self, WatchEvent { kind, watched }: WatchEvent) -> anyhow::Result<()> {
+    fn take(&mut self, WatchEvent { kind, watched, .. }: WatchEvent) -> anyhow::Result<()> {
         let now = self.clock.now();
         match watched {
             Watched::Began if kind == PODS => {
@@ -200,6 +201,11 @@ impl Shadow {
                 }
                 self.known(kind, kind == PODS);
             }
+            Watched::Unserved => {
+                self.onlooker.retain(&Everything::Objects(kind, BTreeSet::new()));
+                self.known(kind, false);
+            }
+            Watched::Resumed => {}
             Watched::Stalled { reason } => {
                 let is_needed = kind == PODS || kind == NODES;
                 if !is_needed && self.unlisted.contains(&kind) {

@@ -13,12 +13,17 @@ use kube::client::Body;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::connections::Connections;
 use super::limiter::{RateLimit, TokenBucket};
-use super::{ConnectError, chain, client};
+use super::{ConnectError, chain};
 use crate::write_gate::{Passage, WriteGate};
 
-/// How long a request may take. The server itself gives up after 60 s, with a better reason.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(75);
+/// How long a connection may carry nothing while something is expected from it: the head of an answer, the next part of its
+/// body, or the next event of a watch. After that the connection is given up, even if the kernel at its other end still
+/// acknowledges. client-go's HTTP/2 pings find a dead connection after as long.
+pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(45);
+/// How long a whole answer may take, if it comes bit by bit.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(300);
 /// How often a request is made again because the server asks for it; client-go's number.
 const ASKED_RETRIES_MAX: u32 = 10;
 /// How long we wait at most when the server asks us to.
@@ -39,8 +44,8 @@ pub(crate) const STRATEGIC_MERGE_PATCH: &str = "application/strategic-merge-patc
 pub struct ApiServer {
     client: kube::Client,
     limiter: Option<Arc<Limiter>>,
-    /// How another client for the same server is made; none if this one was given as it is.
-    origin: Option<Arc<kube::Config>>,
+    /// The connections behind the client; none if the client was given as it is.
+    connections: Option<Arc<Connections>>,
     /// What everything but reading goes through; none if this process writes whatever it likes.
     gate: Option<WriteGate>,
 }
@@ -63,13 +68,15 @@ pub enum RequestError {
         reason: String,
         /// What it said.
         message: String,
+        /// How long it asked us to wait; zero if it did not.
+        retry_after: Duration,
     },
     /// There was no answer, or not all of it.
     #[error("{method} {path}: {reason}")]
     Broken {
         /// What was asked.
         method: Method,
-        /// Where.
+        /// Where, with the address of the server if it is known.
         path: String,
         /// What went wrong.
         reason: String,
@@ -85,7 +92,7 @@ pub enum RequestError {
         path: String,
     },
     /// The answer did not come in time. Whether the request was carried out is not known.
-    #[error("{method} {path}: no answer within {seconds} s", seconds = REQUEST_TIMEOUT.as_secs())]
+    #[error("{method} {path}: no answer within {seconds} s", seconds = SILENCE_MAX.as_secs())]
     TimedOut {
         /// What was asked.
         method: Method,
@@ -145,6 +152,16 @@ impl RequestError {
         matches!(self, RequestError::NotLeading { .. })
     }
 
+    /// How long the server asked us to wait before we try again; zero if it did not.
+    pub fn retry_after(&self) -> Duration {
+        match self {
+            RequestError::Refused { retry_after, .. } => *retry_after,
+            RequestError::Broken { .. } | RequestError::NotLeading { .. } | RequestError::TimedOut { .. } => {
+                Duration::ZERO
+            }
+        }
+    }
+
     /// Nobody listens at the server's address.
     pub fn is_connection_refused(&self) -> bool {
         matches!(self, RequestError::Broken { is_connection_refused: true, .. })
@@ -157,15 +174,17 @@ impl ApiServer {
         let limiter = limit.map(|limit| {
             Arc::new(Limiter { limit, started: Instant::now(), bucket: Mutex::new(TokenBucket::new(limit)) })
         });
-        ApiServer { client, limiter, origin: None, gate: None }
+        ApiServer { client, limiter, connections: None, gate: None }
     }
 
     /// The server that a configuration names.
     pub(super) fn of_config(config: kube::Config, limit: Option<RateLimit>) -> Result<Self, ConnectError> {
         let server = config.cluster_url.to_string();
-        let client = client(config.clone())
+        let namespace = config.default_namespace.clone();
+        let connections = Connections::new(config)
             .map_err(|error| ConnectError::Credentials { server, reason: chain(&error) })?;
-        Ok(ApiServer { origin: Some(Arc::new(config)), ..ApiServer::new(client, limit) })
+        let client = kube::Client::new(connections.service(), namespace);
+        Ok(ApiServer { connections: Some(connections), ..ApiServer::new(client, limit) })
     }
 
     /// The same server for another purpose, with a limit of the same size to itself.
@@ -173,7 +192,7 @@ impl ApiServer {
     pub fn with_own_limit(&self) -> Self {
         let limit = self.limiter.as_ref().map(|limiter| limiter.limit);
         ApiServer {
-            origin: self.origin.clone(),
+            connections: self.connections.clone(),
             gate: self.gate.clone(),
             ..ApiServer::new(self.client.clone(), limit)
         }
@@ -191,9 +210,17 @@ impl ApiServer {
     /// made of a ready client has only the connections of that client.
     pub fn with_own_connections(&self) -> Result<Self, ConnectError> {
         let limit = self.limiter.as_ref().map(|limiter| limiter.limit);
-        match &self.origin {
-            Some(config) => ApiServer::of_config(kube::Config::clone(config), limit),
+        match &self.connections {
+            Some(connections) => ApiServer::of_config(connections.config().clone(), limit),
             None => Ok(self.with_own_limit()),
+        }
+    }
+
+    /// Uses none of the connections that there are for another request: one of them has died silently, and the others may
+    /// have died with it. Requests that are under way stay where they are.
+    pub(crate) fn give_up_connections(&self) {
+        if let Some(connections) = &self.connections {
+            connections.give_up();
         }
     }
 
@@ -209,35 +236,45 @@ impl ApiServer {
 
     /// Makes a request whose answer does not matter, as long as it is a good one.
     pub(crate) async fn perform(&self, call: &Call) -> Result<(), RequestError> {
-        let mut body = self.answer(call).await?;
-        in_time(call, async {
-            // A connection is used again only after its answer was read to the end.
-            while let Some(frame) = body.frame().await {
-                frame.map_err(|error| broken(call, &error))?;
-            }
-            Ok(())
-        })
-        .await
+        // A connection is used again only after its answer was read to the end.
+        self.read(call, self.answer(call).await?, |_| {}).await
     }
 
     /// Makes a request and returns the whole answer.
     pub(crate) async fn fetch(&self, call: &Call) -> Result<Bytes, RequestError> {
-        let body = self.answer(call).await?;
-        in_time(call, async { body.collect_bytes().await.map_err(|error| broken(call, &error)) }).await
+        let mut whole = Whole::default();
+        self.read(call, self.answer(call).await?, |data| whole.push(data)).await?;
+        Ok(whole.into_bytes())
     }
 
     /// Makes a request whose answer has no end. Such requests are not limited, as in client-go.
     pub(crate) async fn open(&self, path: &str) -> Result<Body, RequestError> {
         let call = Call::get(path.to_owned());
-        in_time(&call, async {
-            let response = self.send(&call).await?;
-            if response.status().is_success() {
-                Ok(response.into_body())
-            } else {
-                Err(refused(response).await)
+        let response = self.send(&call).await?;
+        if response.status().is_success() {
+            Ok(response.into_body())
+        } else {
+            Err(self.refused(&call, response).await?)
+        }
+    }
+
+    /// Reads an answer to its end.
+    async fn read(
+        &self,
+        call: &Call,
+        mut body: Body,
+        mut take: impl FnMut(Bytes),
+    ) -> Result<(), RequestError> {
+        let until = Instant::now() + ANSWER_TIME_MAX;
+        loop {
+            let patience = SILENCE_MAX.min(until.saturating_duration_since(Instant::now()));
+            match timeout(patience, body.frame()).await {
+                Ok(None) => return Ok(()),
+                Ok(Some(Ok(frame))) => _ = frame.into_data().map(&mut take),
+                Ok(Some(Err(error))) => return Err(self.broken_by(call, &error)),
+                Err(_) => return Err(self.timed_out(call)),
             }
-        })
-        .await
+        }
     }
 
     /// The answer to a request that is made again as long as the server asks for it.
@@ -246,7 +283,7 @@ impl ApiServer {
         loop {
             self.wait_for_turn().await;
             let passage = self.pass(call)?;
-            let response = in_time(call, self.send(call)).await;
+            let response = self.send(call).await;
             if let Some(passage) = passage {
                 passage.leave();
             }
@@ -254,12 +291,12 @@ impl ApiServer {
             if response.status().is_success() {
                 return Ok(response.into_body());
             }
-            let wait = asked_wait(&response);
-            let error = in_time(call, async { Ok(refused(response).await) }).await?;
-            match wait {
-                Some(wait) if retries < ASKED_RETRIES_MAX => sleep(wait).await,
-                _ => return Err(error),
+            let asks_for_retry = asked_wait(&response).is_some();
+            let error = self.refused(call, response).await?;
+            if !asks_for_retry || retries >= ASKED_RETRIES_MAX {
+                return Err(error);
             }
+            sleep(error.retry_after()).await;
             retries += 1;
         }
     }
@@ -292,8 +329,83 @@ impl ApiServer {
         if !call.body.is_empty() {
             request = request.header(CONTENT_TYPE, HeaderValue::from_static(call.content_type));
         }
-        let request = request.body(Body::from(call.body.clone())).map_err(|error| broken(call, &error))?;
-        self.client.send(request).await.map_err(|error| broken(call, &error))
+        let request =
+            request.body(Body::from(call.body.clone())).map_err(|error| self.broken_by(call, &error))?;
+        match timeout(SILENCE_MAX, self.client.send(request)).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => Err(self.broken_by(call, &error)),
+            Err(_) => Err(self.timed_out(call)),
+        }
+    }
+
+    /// What the server says with an error.
+    async fn refused(&self, call: &Call, response: Response<Body>) -> Result<RequestError, RequestError> {
+        let status = response.status();
+        let retry_after = asked_wait(&response).unwrap_or_default();
+        let mut text = Vec::new();
+        self.read(call, response.into_body(), |data| {
+            let room = ERROR_BODY_BYTES_MAX - text.len();
+            text.extend_from_slice(&data[..data.len().min(room)]);
+        })
+        .await?;
+        Ok(refusal(status, &text, retry_after))
+    }
+
+    /// A request without an answer that can be used.
+    pub(crate) fn broken(&self, call: &Call, reason: String) -> RequestError {
+        let (method, path) = (call.method.clone(), self.url(call));
+        RequestError::Broken { method, path, reason, is_connection_refused: false }
+    }
+
+    fn broken_by(&self, call: &Call, error: &(dyn std::error::Error + 'static)) -> RequestError {
+        let mut cause = Some(error);
+        let mut is_refused = false;
+        while let Some(error) = cause {
+            is_refused |= error
+                .downcast_ref::<io::Error>()
+                .is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+            cause = error.source();
+        }
+        let (method, path) = (call.method.clone(), self.url(call));
+        RequestError::Broken { method, path, reason: chain(error), is_connection_refused: is_refused }
+    }
+
+    /// A connection has carried nothing for too long.
+    fn timed_out(&self, call: &Call) -> RequestError {
+        self.give_up_connections();
+        RequestError::TimedOut { method: call.method.clone(), path: self.url(call) }
+    }
+
+    /// Where a request goes, as people see it.
+    fn url(&self, call: &Call) -> String {
+        match &self.connections {
+            Some(connections) => format!("{}{}", connections.address(), call.path),
+            None => call.path.clone(),
+        }
+    }
+}
+
+/// An answer as it comes. Most come in one piece, which is not copied.
+#[derive(Default)]
+struct Whole {
+    first: Bytes,
+    all: Vec<u8>,
+}
+
+impl Whole {
+    fn push(&mut self, data: Bytes) {
+        if self.first.is_empty() && self.all.is_empty() {
+            self.first = data;
+            return;
+        }
+        if self.all.is_empty() {
+            self.all.extend_from_slice(&std::mem::take(&mut self.first));
+        }
+        self.all.extend_from_slice(&data);
+    }
+
+    fn into_bytes(self) -> Bytes {
+        if self.all.is_empty() { self.first } else { self.all.into() }
     }
 }
 
@@ -314,16 +426,6 @@ fn user_agent() -> &'static str {
     }
 }
 
-async fn in_time<T>(
-    call: &Call,
-    work: impl Future<Output = Result<T, RequestError>>,
-) -> Result<T, RequestError> {
-    match timeout(REQUEST_TIMEOUT, work).await {
-        Ok(result) => result,
-        Err(_) => Err(RequestError::TimedOut { method: call.method.clone(), path: call.path.clone() }),
-    }
-}
-
 /// How long the server asks us to wait before we try again.
 fn asked_wait(response: &Response<Body>) -> Option<Duration> {
     let status = response.status();
@@ -334,49 +436,25 @@ fn asked_wait(response: &Response<Body>) -> Option<Duration> {
     Some(Duration::from_secs(seconds).min(ASKED_WAIT_MAX))
 }
 
-async fn refused(response: Response<Body>) -> RequestError {
-    let status = response.status();
-    let mut body = response.into_body();
-    let mut text = Vec::new();
-    while let Some(Ok(frame)) = body.frame().await {
-        if let Ok(data) = frame.into_data() {
-            text.extend_from_slice(&data);
-        }
-        if text.len() > ERROR_BODY_BYTES_MAX {
-            break;
-        }
-    }
+fn refusal(status: StatusCode, text: &[u8], retry_after: Duration) -> RequestError {
     let code = status.as_u16();
-    match serde_json::from_slice(&text) {
+    match serde_json::from_slice(text) {
         Ok(StatusWords { message, reason }) if !message.is_empty() => {
-            RequestError::Refused { code, reason, message }
+            RequestError::Refused { code, reason, message, retry_after }
         }
         _ => {
             let text: String =
-                String::from_utf8_lossy(&text).chars().take(ERROR_TEXT_CHARACTERS_MAX).collect();
+                String::from_utf8_lossy(text).chars().take(ERROR_TEXT_CHARACTERS_MAX).collect();
             let message = format!("the server answered {status}: {}", text.trim());
-            RequestError::Refused { code, reason: String::new(), message }
+            RequestError::Refused { code, reason: String::new(), message, retry_after }
         }
     }
-}
-
-fn broken(call: &Call, error: &(dyn std::error::Error + 'static)) -> RequestError {
-    let mut cause = Some(error);
-    let mut is_connection_refused = false;
-    while let Some(error) = cause {
-        is_connection_refused |= error
-            .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
-        cause = error.source();
-    }
-    let (method, path) = (call.method.clone(), call.path.clone());
-    RequestError::Broken { method, path, reason: chain(error), is_connection_refused }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{Answer, Fake};
+    use crate::fake::{Answer, Fake, Writer};
 
     #[tokio::test(start_paused = true)]
     async fn requests_wait_for_their_turn() {
@@ -426,6 +504,31 @@ mod tests {
         let started = Instant::now();
         let error = server.fetch(&Call::get("/".to_owned())).await.expect_err("there is no answer");
         assert!(matches!(error, RequestError::TimedOut { .. }), "{error}");
-        assert_eq!(started.elapsed(), REQUEST_TIMEOUT);
+        assert_eq!(started.elapsed(), SILENCE_MAX);
+
+        // An answer that stops in its middle, and one that comes slowly.
+        let writers: Mutex<Vec<Writer>> = Mutex::default();
+        let fake = Fake::new(move |asked| {
+            let (writer, answer) = Answer::streamed();
+            let _ = writer.send(Ok("{".into()));
+            if asked.path == "/slow" {
+                tokio::spawn(async move {
+                    sleep(SILENCE_MAX - Duration::from_secs(1)).await;
+                    let _ = writer.send(Ok("\"kind\":".into()));
+                    sleep(SILENCE_MAX - Duration::from_secs(1)).await;
+                    let _ = writer.send(Ok("1}".into()));
+                });
+            } else {
+                writers.lock().expect("no test panics here").push(writer);
+            }
+            answer
+        });
+        let server = ApiServer::new(fake.client(), None);
+        let started = Instant::now();
+        let error = server.fetch(&Call::get("/".to_owned())).await.expect_err("the answer has no end");
+        assert!(matches!(error, RequestError::TimedOut { .. }), "{error}");
+        assert_eq!(started.elapsed(), SILENCE_MAX);
+        let slow = server.fetch(&Call::get("/slow".to_owned())).await.expect("it comes bit by bit");
+        assert_eq!(slow, r#"{"kind":1}"#);
     }
 }

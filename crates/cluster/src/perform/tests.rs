@@ -130,7 +130,7 @@ async fn bindings_run_side_by_side_as_far_as_there_is_room() {
     assert_eq!(trial.asked().len(), 64);
     // Nobody answers; but nobody waits for ever.
     let conclusion = trial.conclusions.recv().await.expect("the performer goes on");
-    assert!(conclusion.conclusion.error().is_some_and(|error| error.contains("no answer within 75 s")));
+    assert!(conclusion.conclusion.error().is_some_and(|error| error.contains("no answer within 45 s")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -242,23 +242,29 @@ async fn an_event_is_told_once_and_then_counted() {
 #[tokio::test(start_paused = true)]
 async fn a_server_without_the_newer_events_gets_the_older_ones() {
     let mut trial = Trial::new(|_, asked| match &*asked.path {
+        "/apis" => Answer::ok(r#"{"kind":"APIGroupList","groups":[]}"#),
         path if path.starts_with("/apis/") => Answer::plain(404, "404 page not found"),
         _ => Answer::ok("{}"),
     });
     assert_eq!(trial.perform(failed("web", "no room")).await, Ok(()));
     assert_eq!(trial.perform(failed("web", "no room")).await, Ok(()));
     let asked = trial.asked();
-    assert_eq!(asked[1..3], ["GET /apis/events.k8s.io/v1", "POST /api/v1/namespaces/shop/events"]);
-    assert!(asked[3].starts_with("PATCH /api/v1/namespaces/shop/events/web."), "{asked:?}");
+    assert_eq!(
+        asked[1..4],
+        ["GET /apis/events.k8s.io/v1", "GET /apis", "POST /api/v1/namespaces/shop/events"]
+    );
+    assert!(asked[4].starts_with("PATCH /api/v1/namespaces/shop/events/web."), "{asked:?}");
     let sent = trial.fake.requests();
-    assert_eq!((&sent[2].json()["message"], &sent[2].json()["count"]), (&json!("no room"), &json!(1)));
-    assert_eq!(sent[3].json()["count"], 2);
+    assert_eq!((&sent[3].json()["message"], &sent[3].json()["count"]), (&json!("no room"), &json!(1)));
+    assert_eq!(sent[4].json()["count"], 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_event_that_the_server_does_not_take_is_given_up() {
     let mut trial = Trial::new(|_, asked| match &*asked.path {
-        "/apis/events.k8s.io/v1" => Answer::ok(r#"{"resources":[{"name":"events"}]}"#),
+        "/apis/events.k8s.io/v1" => {
+            Answer::ok(r#"{"kind":"APIResourceList","resources":[{"name":"events"}]}"#)
+        }
         _ => Answer::status(404, "namespaces \"shop\" not found"),
     });
     assert_eq!(

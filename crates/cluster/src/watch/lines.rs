@@ -1,8 +1,11 @@
 //! Cuts a stream into lines.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use kube::client::Body;
+use tokio::time::timeout;
 
 use crate::client::chain;
 
@@ -18,14 +21,23 @@ pub(super) struct Lines {
     begun: Vec<u8>,
 }
 
+/// Why there is no next line.
+#[derive(Debug)]
+pub(super) enum LinesError {
+    /// The connection broke, or carried something that is no line.
+    Broken(String),
+    /// The connection carried nothing for too long.
+    Silent,
+}
+
 impl Lines {
     pub(super) fn new(body: Body) -> Self {
         Lines { body, chunk: Bytes::new(), begun: Vec::new() }
     }
 
     /// The next whole line; none at the end. A last line without its end was cut, and is left out. Nothing is lost if the
-    /// future is dropped.
-    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, String> {
+    /// future is dropped. The patience is for the next bytes, not for the whole line.
+    pub(super) async fn next(&mut self, patience: Duration) -> Result<Option<Bytes>, LinesError> {
         loop {
             if let Some(end) = memchr::memchr(b'\n', &self.chunk) {
                 let line = self.chunk.split_to(end + 1);
@@ -38,12 +50,13 @@ impl Lines {
             self.begun.extend_from_slice(&self.chunk);
             self.chunk = Bytes::new();
             if self.begun.len() > LINE_BYTES_MAX {
-                return Err(format!("a line of more than {LINE_BYTES_MAX} bytes came"));
+                return Err(LinesError::Broken(format!("a line of more than {LINE_BYTES_MAX} bytes came")));
             }
-            match self.body.frame().await {
-                None => return Ok(None),
-                Some(Err(error)) => return Err(chain(&error)),
-                Some(Ok(frame)) => {
+            match timeout(patience, self.body.frame()).await {
+                Err(_) => return Err(LinesError::Silent),
+                Ok(None) => return Ok(None),
+                Ok(Some(Err(error))) => return Err(LinesError::Broken(chain(&error))),
+                Ok(Some(Ok(frame))) => {
                     if let Ok(data) = frame.into_data() {
                         self.chunk = data;
                     }
@@ -71,7 +84,7 @@ mod tests {
         let body = ApiServer::new(fake.client(), None).open("/").await.expect("the server is kind");
         let mut lines = Lines::new(body);
         let mut found = Vec::new();
-        while let Some(line) = lines.next().await.expect("nothing breaks") {
+        while let Some(line) = lines.next(Duration::MAX).await.expect("nothing breaks") {
             found.push(String::from_utf8(line.to_vec()).expect("the text is text"));
         }
         found

@@ -1,21 +1,20 @@
 //! How a watch goes on, whatever happens to its connection.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use supercargo_model::{Decoded, Decoder, KindId};
-use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep, timeout};
+use supercargo_model::{Decoded, KindId};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, info, warn};
 
-use super::discovery::is_served;
-use super::lines::Lines;
+use super::lines::{Lines, LinesError};
 use super::listing::Listing;
+use super::stop::{Asked, Failure, Stop, stop_of};
 use super::words::{Bookmark, ErrorWords, EventKind, EventWords, PageWords, resource_version};
-use super::{WatchEvent, WatchRequest, Watched};
+use super::{Telling, WatchEvent, WatchRequest, Watched};
 use crate::backoff::{Backoff, BackoffLimits, Chance};
-use crate::client::{ApiServer, Call, RequestError};
+use crate::client::{ApiServer, Call, RequestError, SILENCE_MAX};
 use crate::path;
 
 /// How long to wait after a failure.
@@ -30,17 +29,25 @@ const BACKOFF: BackoffLimits = BackoffLimits {
 const UNANSWERED_WAIT_MAX: Duration = Duration::from_secs(2);
 /// How often we look whether a kind is served by now, such as after its CRD was installed.
 const UNSERVED_INTERVAL: Duration = Duration::from_secs(60);
-/// How long the server keeps up a watch: between this and twice this, so that not all end at once. client-go's number.
-const WATCH_TIMEOUT_MIN: Duration = Duration::from_secs(300);
-/// How much longer we wait for the server to end it.
-const WATCH_TIMEOUT_GRACE: Duration = Duration::from_secs(30);
-/// A watch that ends sooner, without a word, has failed.
+/// How long the server keeps up a watch that begins with a list: between this and twice this, client-go's number. A list of a
+/// large cluster takes its time.
+const LIST_TIMEOUT_MIN: Duration = Duration::from_secs(300);
+/// How long the server keeps up any other watch, at least: it is then ended by the server in good order, and the next one goes
+/// on from there on the same connection. Because the server ends it before [`SILENCE_MAX`], silence for that long means that the
+/// connection is dead, also where there are no bookmarks; see docs/adr/0008.
+const WATCH_TIMEOUT_MIN: Duration = Duration::from_secs(30);
+/// What chance adds to it at most, so that not all watches end at once.
+const WATCH_TIMEOUT_SPREAD: Duration = Duration::from_secs(10);
+/// A watch that ends sooner, without a word, has failed; one that lasts longer works.
 const WATCH_SHORT: Duration = Duration::from_secs(1);
-/// A server that is silent for so long in the middle of a list does not know how to end one in a stream.
+/// A server that is silent for so long in the middle of a list may not know how to end one in a stream: that list is read in
+/// pages. The next one is tried in a stream again.
 const STREAMED_LIST_PATIENCE: Duration = Duration::from_secs(30);
 /// How often a server may refuse to go on from where we were, before everything is listed again. It may have been restored
 /// from a backup, and know nothing of that place yet.
 const REFUSED_RESUMES_MAX: u32 = 4;
+/// When a list that was asked for and has failed is tried again. The watch goes on meanwhile.
+const RETELL_INTERVAL: Duration = Duration::from_secs(5);
 /// How many objects a page of a list has.
 const PAGE_OBJECTS: usize = 500;
 
@@ -48,62 +55,96 @@ const PAGE_OBJECTS: usize = 500;
 pub(super) struct Session {
     server: ApiServer,
     request: WatchRequest,
-    decoder: Arc<Decoder>,
     sender: mpsc::Sender<WatchEvent>,
+    /// What the watch is asked to tell, and how.
+    asked: watch::Receiver<Telling>,
+    /// What it tells now.
+    telling: Telling,
     backoff: Backoff,
     chance: Chance,
-    /// The version up to which everything was told; none if all has to be listed.
-    position: Option<String>,
-    /// Lists come in streams, as far as we know.
-    lists_are_streamed: bool,
-    /// No list has begun yet.
-    is_first: bool,
-    /// It was told that the kind is not served.
-    is_missing: bool,
-    refused_resumes: u32,
+    next: Next,
+    told: Told,
+    /// When a list that was asked for is tried once more.
+    retell_at: Option<Instant>,
 }
 
-/// Why a watch does not go on.
+/// What a session does next.
 #[derive(Debug)]
-enum Stop {
-    /// Nobody listens.
-    Closed,
-    /// The server has forgotten where we were: list again.
-    Expired,
-    /// The server does not put lists into streams: list in pages.
-    NotStreamed,
-    /// The server does not serve the kind: look again later.
-    Unserved,
-    /// Something else: try again, with patience.
-    Failed {
-        reason: String,
-        /// The server said so itself, and may say the same for ever.
-        is_refused: bool,
+enum Next {
+    /// List everything.
+    List {
+        manner: Manner,
+        /// The list was asked for although the watch could go on: this is from where it goes on if the list fails.
+        fallback: Option<String>,
     },
+    /// Follow what has changed since a revision.
+    Resume {
+        /// The revision up to which everything was told.
+        position: String,
+        /// How often the server has refused to go on from there.
+        refusals: u32,
+    },
+}
+
+/// How everything is listed. Every list begins with a stream, and goes down these ways as far as it has to.
+///
+/// None of them names a `resourceVersion`, so that all are as new as the server's storage. client-go begins with
+/// `resourceVersion=0`, which the server answers from its cache: that spares etcd a read, but may be older than what was known
+/// before, and room that a scheduler has given away would seem to be free. A stream without a revision comes from the cache as
+/// well, once that is new enough. Only pages are read from etcd, by servers that cannot stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Manner {
+    /// In a stream, which is followed afterwards: neither side holds the list.
+    Stream,
+    /// In pages, since the server did not stream the list.
+    Pages,
+    /// In one answer, since the server forgot the revision of the pages before they were read. client-go does the same.
+    Whole,
+}
+
+/// What was told about the kind so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    /// No list has begun: nothing can vanish.
+    Nothing,
+    /// Objects, perhaps.
+    Objects,
+    /// That the kind is not served.
+    Unserved,
+}
+
+/// How far a stream has come.
+enum Phase {
+    /// A list is expected.
+    Opened,
+    /// A list is being read.
+    Listing(Listing),
+    /// Changes are told.
+    Following,
 }
 
 impl Session {
     pub(super) fn new(
         server: ApiServer,
         request: WatchRequest,
-        decoder: Arc<Decoder>,
+        mut asked: watch::Receiver<Telling>,
         seed: u64,
         sender: mpsc::Sender<WatchEvent>,
     ) -> Self {
         // Watches that start together go separate ways.
         let mut chance = Chance::named(seed, request.kind.plural);
+        let telling = asked.borrow_and_update().clone();
         Session {
             server,
             request,
-            decoder,
             sender,
+            asked,
+            telling,
             backoff: Backoff::new(BACKOFF, chance.fork()),
             chance,
-            position: None,
-            lists_are_streamed: true,
-            is_first: !request.is_known,
-            is_missing: false,
-            refused_resumes: 0,
+            next: Next::List { manner: Manner::Stream, fallback: None },
+            told: if request.is_known { Told::Objects } else { Told::Nothing },
+            retell_at: None,
         }
     }
 
@@ -122,57 +163,102 @@ impl Session {
 
     /// One request: a list, or a watch from its beginning to its end.
     async fn round(&mut self) -> Result<(), Stop> {
-        match self.position.clone() {
-            Some(position) => {
-                let lines = self.open(&format!("&resourceVersion={position}")).await?;
-                self.follow(lines, None).await
+        if self.asked.has_changed().unwrap_or(false) {
+            self.tell_again();
+        }
+        match &self.next {
+            Next::Resume { position, .. } => {
+                let from = format!("&resourceVersion={position}");
+                let seconds = WATCH_TIMEOUT_MIN + WATCH_TIMEOUT_SPREAD.mul_f64(self.chance.fraction());
+                let lines = self.open(Asked::Changes, seconds, &from).await?;
+                self.follow(lines, Phase::Following).await
             }
-            None if self.lists_are_streamed => {
-                let lines = self.open("&sendInitialEvents=true&resourceVersionMatch=NotOlderThan").await?;
-                let listing = self.begin().await?;
-                self.follow(lines, Some(listing)).await
+            Next::List { manner: Manner::Stream, .. } => {
+                let from = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+                let seconds = LIST_TIMEOUT_MIN.mul_f64(1.0 + self.chance.fraction());
+                let lines = self.open(Asked::StreamedList, seconds, from).await?;
+                self.follow(lines, Phase::Opened).await
             }
-            None => self.list_in_pages().await,
+            Next::List { manner: Manner::Pages, .. } => self.list(Some(PAGE_OBJECTS)).await,
+            Next::List { manner: Manner::Whole, .. } => self.list(None).await,
         }
     }
 
+    /// Decides what comes next after a request has stopped.
     async fn handle(&mut self, stop: Stop) -> Result<(), Stop> {
         let kind = self.kind().plural;
+        let mut wait_min = Duration::ZERO;
         let mut longest = BACKOFF.longest;
         match stop {
             Stop::Closed => return Err(Stop::Closed),
             Stop::NotStreamed => {
-                debug!(kind, "the server does not stream lists, they come in pages");
-                self.lists_are_streamed = false;
-                return Ok(());
+                debug!(kind, "the server does not stream this list, it comes in pages");
+                return self.list_by(Manner::Pages);
+            }
+            Stop::PagesExpired => {
+                info!(kind, "the list has become too old between two pages, it comes in one answer");
+                return self.list_by(Manner::Whole);
             }
             Stop::Unserved => {
-                self.report_missing().await?;
+                self.next = Next::List { manner: Manner::Stream, fallback: None };
+                self.report_unserved().await?;
                 return self.wait(UNSERVED_INTERVAL).await;
             }
             Stop::Expired => {
                 info!(kind, "the watch is too old for the server, everything is listed again");
-                self.position = None;
+                self.next = Next::List { manner: Manner::Stream, fallback: None };
             }
-            Stop::Failed { reason, is_refused } => {
+            Stop::Failed(Failure { reason, is_refused, retry_after }) => {
                 warn!(kind, "cannot watch, trying again: {reason}");
                 if self.backoff.failures() == 0 {
                     self.send(Watched::Stalled { reason }).await?;
                 }
-                longest = if is_refused { BACKOFF.longest } else { UNANSWERED_WAIT_MAX };
-                if is_refused && self.position.is_some() {
-                    self.refused_resumes += 1;
-                    if self.refused_resumes > REFUSED_RESUMES_MAX {
-                        self.position = None;
-                    }
-                }
+                (wait_min, longest) =
+                    (retry_after, if is_refused { BACKOFF.longest } else { UNANSWERED_WAIT_MAX });
+                self.failed(is_refused);
             }
         }
-        let wait = self.backoff.next(longest);
+        let wait = self.backoff.next(longest).max(wait_min);
         self.wait(wait).await
     }
 
-    /// Waits, unless nobody listens any more.
+    fn list_by(&mut self, other: Manner) -> Result<(), Stop> {
+        if let Next::List { manner, .. } = &mut self.next {
+            *manner = other;
+        }
+        Ok(())
+    }
+
+    fn failed(&mut self, is_refused: bool) {
+        match &mut self.next {
+            // What was known goes on to be followed; the list is tried again later.
+            Next::List { fallback, .. } => {
+                if let Some(position) = fallback.take() {
+                    self.next = Next::Resume { position, refusals: 0 };
+                    self.retell_at = Some(Instant::now() + RETELL_INTERVAL);
+                }
+            }
+            Next::Resume { refusals, .. } if is_refused => {
+                *refusals += 1;
+                if *refusals > REFUSED_RESUMES_MAX {
+                    self.next = Next::List { manner: Manner::Stream, fallback: None };
+                }
+            }
+            Next::Resume { .. } => {}
+        }
+    }
+
+    /// Lists everything once more, as it was asked to. If that fails, the watch goes on from where it was.
+    fn tell_again(&mut self) {
+        self.telling = self.asked.borrow_and_update().clone();
+        self.retell_at = None;
+        if let Next::Resume { position, .. } = &mut self.next {
+            let fallback = Some(std::mem::take(position));
+            self.next = Next::List { manner: Manner::Stream, fallback };
+        }
+    }
+
+    /// Waits, unless the receiver is gone.
     async fn wait(&self, wait: Duration) -> Result<(), Stop> {
         tokio::select! {
             () = self.sender.closed() => Err(Stop::Closed),
@@ -180,92 +266,110 @@ impl Session {
         }
     }
 
-    async fn open(&mut self, from: &str) -> Result<Lines, Stop> {
-        let seconds = WATCH_TIMEOUT_MIN.as_secs_f64() * (1.0 + self.chance.fraction());
+    async fn open(&self, asked: Asked, server_timeout: Duration, from: &str) -> Result<Lines, Stop> {
         let path = format!(
             "{}?watch=1&allowWatchBookmarks=true&timeoutSeconds={}{from}{}",
             path::of_kind(self.kind()),
-            seconds as u64,
+            server_timeout.as_secs(),
             self.selection()
         );
         match self.server.open(&path).await {
             Ok(body) => Ok(Lines::new(body)),
-            Err(error) => Err(self.refusal(error).await),
+            Err(error) => Err(self.stop_of(asked, error).await),
         }
     }
 
-    async fn refusal(&self, error: RequestError) -> Stop {
-        let is_streamed_list = self.position.is_none() && self.lists_are_streamed;
-        match error.code() {
-            Some(410) => Stop::Expired,
-            Some(404) => Stop::Unserved,
-            Some(400 | 422) if is_streamed_list => Stop::NotStreamed,
-            Some(403) => {
-                // Who may do nothing gets this answer for kinds that do not exist, too.
-                if let Ok(false) = is_served(&self.server, self.kind()).await {
-                    return Stop::Unserved;
-                }
-                let KindId { group, plural, .. } = self.kind();
-                let reason = format!(
-                    "{error}; grant the scheduler the rule {{apiGroups: [{group:?}], resources: [{plural:?}], \
-                     verbs: [\"get\", \"list\", \"watch\"]}}"
-                );
-                Stop::Failed { reason, is_refused: true }
-            }
-            code => Stop::Failed { reason: error.to_string(), is_refused: code.is_some() },
-        }
+    async fn stop_of(&self, asked: Asked, error: RequestError) -> Stop {
+        stop_of(&self.server, self.kind(), asked, error).await
     }
 
     /// Reads a stream to its end.
-    async fn follow(&mut self, mut lines: Lines, mut listing: Option<Listing>) -> Result<(), Stop> {
+    async fn follow(&mut self, mut lines: Lines, mut phase: Phase) -> Result<(), Stop> {
         let started = Instant::now();
-        let mut has_told = false;
+        // The server keeps up a watch that began with a list for longer than it may be silent.
+        let may_be_silent = !matches!(phase, Phase::Following);
+        let mut has_worked = false;
         loop {
-            let patience = match listing {
-                Some(_) => STREAMED_LIST_PATIENCE,
-                None => (2 * WATCH_TIMEOUT_MIN + WATCH_TIMEOUT_GRACE).saturating_sub(started.elapsed()),
-            };
+            let is_list = !matches!(phase, Phase::Following);
+            let patience = if is_list { STREAMED_LIST_PATIENCE } else { SILENCE_MAX };
+            let retell_at = self.retell_at;
             let next = tokio::select! {
+                biased;
                 () = self.sender.closed() => return Err(Stop::Closed),
-                next = timeout(patience, lines.next()) => next,
+                next = lines.next(patience) => next,
+                Ok(()) = self.asked.changed(), if !is_list => {
+                    self.tell_again();
+                    return Ok(());
+                }
+                () = sleep_until(retell_at.unwrap_or(started)), if retell_at.is_some() && !is_list => {
+                    self.tell_again();
+                    return Ok(());
+                }
+                () = sleep_until(started + WATCH_SHORT), if !has_worked && !is_list => {
+                    has_worked = true;
+                    self.thrive().await?;
+                    continue;
+                }
             };
             let line = match next {
-                Ok(Ok(Some(line))) => line,
-                Ok(Err(reason)) => return Err(Stop::Failed { reason, is_refused: false }),
-                Err(_) if listing.is_some() => return Err(Stop::NotStreamed),
-                Ok(Ok(None)) | Err(_) => break,
+                Ok(Some(line)) => line,
+                Err(LinesError::Broken(reason)) => return Err(Stop::broken(reason)),
+                Err(LinesError::Silent) => {
+                    // Requests must not meet other connections that have died together with this one.
+                    self.server.give_up_connections();
+                    if is_list {
+                        return Err(Stop::NotStreamed);
+                    }
+                    if !may_be_silent {
+                        info!(
+                            kind = self.kind().plural,
+                            "the connection of a watch has carried nothing for {} s, going on with another one",
+                            patience.as_secs()
+                        );
+                    }
+                    return Ok(());
+                }
+                Ok(None) if is_list => {
+                    return Err(Stop::broken("the server broke off in the middle of a list".to_owned()));
+                }
+                Ok(None) if !has_worked => {
+                    return Err(Stop::broken("the server ended the watch at once".to_owned()));
+                }
+                Ok(None) => return Ok(()),
             };
-            self.tell(&line, &mut listing).await?;
-            if listing.is_none() {
-                self.thrive();
+            self.tell(&line, &mut phase).await?;
+            if matches!(phase, Phase::Following) {
+                has_worked = true;
+                self.thrive().await?;
             }
-            has_told = true;
         }
-        let ended = |what: &str| Stop::Failed { reason: what.to_owned(), is_refused: false };
-        if listing.is_some() {
-            return Err(ended("the server broke off in the middle of a list"));
+    }
+
+    /// The watch works.
+    async fn thrive(&mut self) -> Result<(), Stop> {
+        if let Next::Resume { refusals, .. } = &mut self.next {
+            *refusals = 0;
         }
-        if !has_told && started.elapsed() < WATCH_SHORT {
-            return Err(ended("the server ended the watch at once"));
+        if self.backoff.failures() > 0 {
+            self.backoff.reset();
+            self.send(Watched::Resumed).await?;
         }
         Ok(())
     }
 
-    /// Something worked.
-    fn thrive(&mut self) {
-        self.backoff.reset();
-        self.refused_resumes = 0;
-    }
-
     /// Tells what stands in a line.
-    async fn tell(&mut self, line: &Bytes, listing: &mut Option<Listing>) -> Result<(), Stop> {
-        let unreadable =
-            |reason: String| Stop::Failed { reason: format!("unreadable event: {reason}"), is_refused: true };
+    async fn tell(&mut self, line: &Bytes, phase: &mut Phase) -> Result<(), Stop> {
+        let unreadable = |reason: String| Stop::refused(format!("unreadable event: {reason}"));
         let line = std::str::from_utf8(line).map_err(|error| unreadable(error.to_string()))?;
         if line.trim_ascii().is_empty() {
             return Ok(());
         }
         let event = EventWords::read(line).map_err(unreadable)?;
+        if let (Phase::Opened, EventKind::Put | EventKind::Removed | EventKind::Bookmark) =
+            (&phase, event.kind)
+        {
+            *phase = Phase::Listing(self.begin().await?);
+        }
         match event.kind {
             EventKind::Error => {
                 let object = EventWords::read_carefully(line).map_or(event.object, |event| event.object);
@@ -274,47 +378,41 @@ impl Session {
                     return Err(Stop::Expired);
                 }
                 let reason = format!("the server ended the watch: {} {}", error.code, error.message);
-                return Err(Stop::Failed { reason, is_refused: true });
+                return Err(Stop::refused(reason));
             }
             EventKind::Bookmark => {
                 let bookmark = Bookmark::read(event.object).map_err(unreadable)?;
-                let ended = if bookmark.ends_list { listing.take() } else { None };
-                match (ended, &listing) {
-                    (Some(listing), _) => {
-                        self.end(listing, bookmark.resource_version).await?;
-                    }
+                match phase {
+                    Phase::Following => self.advance(bookmark.resource_version),
                     // In the middle of a list no place is one to go on from.
-                    (None, Some(_)) => {}
-                    (None, None) => self.position = Some(bookmark.resource_version),
+                    Phase::Opened | Phase::Listing(_) if !bookmark.ends_list => {}
+                    Phase::Opened | Phase::Listing(_) => {
+                        if let Phase::Listing(listing) = std::mem::replace(phase, Phase::Following) {
+                            self.end(listing, bookmark.resource_version).await?;
+                        }
+                    }
                 }
             }
             EventKind::Put | EventKind::Removed => {
                 let (decoded, object) = self.decode_event(event, line);
                 if let Some(decoded) = decoded {
-                    let watched = match (event.kind, listing.as_mut()) {
-                        (EventKind::Removed, listing) => {
-                            listing.into_iter().for_each(|listing| listing.remove(&decoded));
-                            Watched::Removed(decoded)
-                        }
-                        (_, listing) => {
-                            listing.into_iter().for_each(|listing| listing.put(&decoded));
-                            Watched::Put(decoded)
-                        }
-                    };
-                    self.send(watched).await?;
+                    self.send(tell_change(event.kind, decoded, phase)).await?;
                 }
-                if listing.is_none()
-                    && let Some(version) = resource_version(object)
-                {
-                    self.position = Some(version.into_owned());
+                if let (Phase::Following, Some(version)) = (&phase, resource_version(object)) {
+                    self.advance(version.into_owned());
                 }
             }
         }
         Ok(())
     }
 
+    /// Everything up to this revision was told.
+    fn advance(&mut self, position: String) {
+        self.next = Next::Resume { position, refusals: 0 };
+    }
+
     fn decode_event<'a>(&self, event: EventWords<'a>, line: &'a str) -> (Option<Decoded>, &'a str) {
-        if let Ok(decoded) = self.decoder.decode_kind(event.object, self.kind()) {
+        if let Ok(decoded) = self.telling.decoder.decode_kind(event.object, self.kind()) {
             return (self.known(decoded), event.object);
         }
         // The line may be written in an unusual way.
@@ -323,7 +421,7 @@ impl Session {
     }
 
     fn decode(&self, object: &str) -> Option<Decoded> {
-        match self.decoder.decode_kind(object, self.kind()) {
+        match self.telling.decoder.decode_kind(object, self.kind()) {
             Ok(decoded) => self.known(decoded),
             Err(error) => {
                 warn!(kind = self.kind().plural, "an object that cannot be read is left out: {error}");
@@ -340,60 +438,78 @@ impl Session {
         Some(decoded)
     }
 
-    async fn list_in_pages(&mut self) -> Result<(), Stop> {
-        let mut listing = self.begin().await?;
+    /// Lists everything in pages of a size, or in one answer.
+    async fn list(&mut self, page_objects: Option<usize>) -> Result<(), Stop> {
+        let mut listing = None;
         let mut next = String::new();
         loop {
-            let mut path = format!("{}?limit={PAGE_OBJECTS}{}", path::of_kind(self.kind()), self.selection());
-            if !next.is_empty() {
-                path.push_str("&continue=");
-                path::push_escaped(&mut path, &next);
-            }
+            let path = self.page_path(page_objects, &next);
+            let asked = if next.is_empty() { Asked::List } else { Asked::NextPage };
             let page = match self.server.fetch(&Call::get(path)).await {
                 Ok(page) => page,
-                Err(error) => return Err(self.refusal(error).await),
+                Err(error) => return Err(self.stop_of(asked, error).await),
             };
-            let page: PageWords<'_> = serde_json::from_slice(&page).map_err(|error| Stop::Failed {
-                reason: format!("unreadable list: {error}"),
-                is_refused: true,
-            })?;
+            let page: PageWords<'_> = serde_json::from_slice(&page)
+                .map_err(|error| Stop::refused(format!("unreadable list: {error}")))?;
+            let mut read = match listing.take() {
+                Some(listing) => listing,
+                None => self.begin().await?,
+            };
             for object in page.items.into_iter().flatten() {
                 if let Some(decoded) = self.decode(object.get()) {
-                    listing.put(&decoded);
+                    read.put(&decoded);
                     self.send(Watched::Put(decoded)).await?;
                 }
             }
             if page.metadata.r#continue.is_empty() {
-                return self.end(listing, page.metadata.resource_version).await;
+                return self.end(read, page.metadata.resource_version).await;
             }
+            listing = Some(read);
             next = page.metadata.r#continue;
         }
     }
 
+    fn page_path(&self, page_objects: Option<usize>, next: &str) -> String {
+        let mut query = self.selection();
+        if let Some(limit) = page_objects {
+            query = format!("&limit={limit}{query}");
+        }
+        if !next.is_empty() {
+            query.push_str("&continue=");
+            path::push_escaped(&mut query, next);
+        }
+        let path = path::of_kind(self.kind());
+        match query.strip_prefix('&') {
+            Some(query) => format!("{path}?{query}"),
+            None => path,
+        }
+    }
+
+    /// The server has begun to tell a list.
     async fn begin(&mut self) -> Result<Listing, Stop> {
-        let listing = Listing::new(self.kind(), self.is_first);
-        self.is_first = false;
+        let listing = Listing::new(self.kind(), self.told == Told::Nothing);
+        if self.told == Told::Unserved {
+            info!(kind = self.kind().plural, "the kind is served now");
+        }
+        self.told = Told::Objects;
         self.send(Watched::Began).await?;
         Ok(listing)
     }
 
     async fn end(&mut self, listing: Listing, resource_version: String) -> Result<(), Stop> {
-        if self.is_missing {
-            self.is_missing = false;
-            info!(kind = self.kind().plural, "the kind is served now");
-        }
-        self.position = Some(resource_version);
-        self.thrive();
+        self.advance(resource_version);
+        self.retell_at = None;
+        self.backoff.reset();
         self.send(Watched::Listed(listing.everything())).await
     }
 
-    /// Tells that there is nothing, once.
-    async fn report_missing(&mut self) -> Result<(), Stop> {
-        self.position = None;
-        if self.is_missing {
+    /// Tells that the kind is not served, once.
+    async fn report_unserved(&mut self) -> Result<(), Stop> {
+        if self.told == Told::Unserved {
             return Ok(());
         }
-        self.is_missing = true;
+        self.told = Told::Unserved;
+        self.backoff.reset();
         warn!(
             kind = self.kind().plural,
             "the server does not serve {} {}: treated as if there were none, and looked for every {} s",
@@ -401,12 +517,11 @@ impl Session {
             self.kind().kind,
             UNSERVED_INTERVAL.as_secs()
         );
-        let listing = self.begin().await?;
-        self.send(Watched::Listed(listing.everything())).await
+        self.send(Watched::Unserved).await
     }
 
     async fn send(&self, watched: Watched) -> Result<(), Stop> {
-        let event = WatchEvent { kind: self.kind(), watched };
+        let event = WatchEvent { kind: self.kind(), telling: self.telling.number, watched };
         self.sender.send(event).await.map_err(|_| Stop::Closed)
     }
 
@@ -421,5 +536,19 @@ impl Session {
             path::push_escaped(&mut query, selector);
         }
         query
+    }
+}
+
+fn tell_change(kind: EventKind, decoded: Decoded, phase: &mut Phase) -> Watched {
+    let mut listing = if let Phase::Listing(listing) = phase { Some(listing) } else { None };
+    match kind {
+        EventKind::Removed => {
+            listing.iter_mut().for_each(|listing| listing.remove(&decoded));
+            Watched::Removed(decoded)
+        }
+        _ => {
+            listing.iter_mut().for_each(|listing| listing.put(&decoded));
+            Watched::Put(decoded)
+        }
     }
 }

@@ -76,7 +76,9 @@ impl Trial {
             Watched::Listed(Some(Everything::Pods(uids) | Everything::Nodes(uids))) => {
                 format!("listed {uids:?}")
             }
+            Watched::Unserved => "unserved".to_owned(),
             Watched::Stalled { reason } => format!("stalled: {reason}"),
+            Watched::Resumed => "resumed".to_owned(),
         }
     }
 
@@ -170,7 +172,7 @@ async fn a_dropped_connection_is_taken_up_where_it_was() {
     let writer = trial.stream().await;
     write(&writer, [event("ADDED", "c", 9), bookmark(20, "")]);
     drop(writer);
-    trial.check(&["put c"]).await;
+    trial.check(&["put c", "resumed"]).await;
     // The server ended it in good order: no reason to wait, and a bookmark counts.
     let writer = trial.stream().await;
     write(&writer, [event("ADDED", "d", 21)]);
@@ -203,28 +205,61 @@ async fn a_server_that_streams_no_lists_is_asked_for_pages() {
             1 => Some(page(&["a", "b"], 0, "next/page")),
             2 => Some(page(&["c"], 9, "")),
             3 => Some(Answer::status(410, "too old")),
-            4 if asked.query.contains("limit") => Some(page(&["b"], 20, "")),
+            4 => Some(Answer::status(code, "sendInitialEvents is forbidden")),
+            5 if asked.query.contains("limit") => Some(page(&["b"], 20, "")),
             _ => None,
         });
         trial.check(&["began", "put a", "put b", "put c", "listed"]).await;
-        // The server has forgotten, and streams are not tried again.
+        // The server has forgotten. A stream is tried for each list: the server may be another one by now.
         trial.check(&["began", "put b", r#"listed ["b"]"#]).await;
         trial.stream().await;
         let first_page = "GET /api/v1/namespaces?limit=500";
         let second_page = "GET /api/v1/namespaces?limit=500&continue=next%2Fpage";
-        assert_eq!(trial.asked(), [STREAMED, first_page, second_page, &resumed(9), first_page, &resumed(20)]);
+        assert_eq!(
+            trial.asked(),
+            [STREAMED, first_page, second_page, &resumed(9), STREAMED, first_page, &resumed(20)]
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_know_how_to_end_a_list_is_asked_for_pages() {
-    let mut trial = Trial::new(|number, asked| {
-        (number > 0 && asked.query.contains("limit")).then(|| page(&["a"], 9, ""))
+async fn a_list_that_falls_silent_is_read_in_pages_but_the_next_one_is_not() {
+    let mut trial = Trial::new(|number, asked| match number {
+        1 => {
+            assert_eq!(asked.line(), "GET /api/v1/namespaces?limit=500");
+            Some(page(&["a"], 9, ""))
+        }
+        2 => Some(Answer::status(410, "too old")),
+        _ => None,
     });
+    let started = Instant::now();
     let writer = trial.stream().await;
     write(&writer, [event("ADDED", "a", 1), bookmark(3, "")]);
     trial.check(&["began", "put a", "began", "put a", r#"listed ["a"]"#]).await;
-    assert_eq!(trial.asked()[..2], [STREAMED, "GET /api/v1/namespaces?limit=500"]);
+    assert_eq!(started.elapsed().as_secs(), 30);
+    let writer = trial.stream().await;
+    write(&writer, [event("ADDED", "a", 1), bookmark(20, END)]);
+    trial.check(&["began", "put a", r#"listed ["a"]"#]).await;
+    assert_eq!(trial.asked()[2..], [resumed(9), STREAMED.to_owned()]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_that_become_too_old_are_replaced_by_a_whole_list() {
+    let mut trial = Trial::new(|number, _| match number {
+        0 => Some(Answer::status(422, "sendInitialEvents is forbidden")),
+        1 => Some(page(&["a", "b"], 5, "next")),
+        2 => Some(Answer::status(410, "the continue parameter is too old")),
+        3 => Some(page(&["b", "c"], 9, "")),
+        _ => None,
+    });
+    let started = Instant::now();
+    trial.check(&["began", "put a", "put b", "began", "put b", "put c", r#"listed ["b", "c"]"#]).await;
+    assert_eq!(started.elapsed(), Duration::ZERO, "nothing has failed that a wait would mend");
+    trial.stream().await;
+    let first_page = "GET /api/v1/namespaces?limit=500";
+    let second_page = "GET /api/v1/namespaces?limit=500&continue=next";
+    let whole = "GET /api/v1/namespaces";
+    assert_eq!(trial.asked(), [STREAMED, first_page, second_page, whole, &resumed(9)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -243,18 +278,29 @@ async fn what_the_server_has_forgotten_is_listed_again() {
     assert_eq!(trial.asked(), [STREAMED, STREAMED, &resumed(11), STREAMED]);
 }
 
+/// What discovery says of the core group.
+fn resources(names: &[&str]) -> Answer {
+    let names: Vec<String> = names.iter().map(|name| format!(r#"{{"name":"{name}"}}"#)).collect();
+    Answer::ok(&format!(
+        r#"{{"kind":"APIResourceList","groupVersion":"v1","resources":[{}]}}"#,
+        names.join(",")
+    ))
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_is_not_served_is_empty_until_it_is() {
+async fn a_kind_that_is_not_served_is_looked_for() {
     let is_served = Arc::new(AtomicBool::new(false));
     let served = is_served.clone();
     let started = Instant::now();
-    let mut trial = Trial::new(move |_, _| {
-        (!served.load(Ordering::SeqCst)).then(|| Answer::plain(404, "404 page not found"))
+    let mut trial = Trial::new(move |_, asked| match (served.load(Ordering::SeqCst), &*asked.path) {
+        (true, _) => None,
+        (false, "/api/v1") => Some(resources(&["pods"])),
+        (false, _) => Some(Answer::plain(404, "404 page not found")),
     });
-    trial.check(&["began", "listed"]).await;
+    trial.check(&["unserved"]).await;
     assert_eq!(started.elapsed(), Duration::ZERO);
     tokio::time::sleep(Duration::from_secs(150)).await;
-    assert_eq!(trial.asked().len(), 3);
+    assert_eq!(trial.asked().len(), 6, "three times the kind, and discovery");
     is_served.store(true, Ordering::SeqCst);
     let writer = trial.stream().await;
     assert_eq!(started.elapsed().as_secs(), 180);
@@ -264,14 +310,134 @@ async fn a_kind_that_is_not_served_is_empty_until_it_is() {
     is_served.store(false, Ordering::SeqCst);
     write(&writer, [event("DELETED", "a", 8)]);
     drop(writer);
-    trial.check(&["removed a", "began", "listed []"]).await;
+    trial.check(&["removed a", "unserved"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_discovery_knows_is_not_emptied_by_an_answer_without_it() {
+    type Discovery = fn() -> Answer;
+    let discoveries: [Discovery; 4] = [
+        || resources(&["namespaces"]),
+        || Answer::ok("<html>Not here</html>"),
+        || Answer::plain(404, "404 page not found"),
+        || Answer::status(503, "not now"),
+    ];
+    for (code, discovery) in
+        [403, 404].into_iter().flat_map(|code| discoveries.map(|discovery| (code, discovery)))
+    {
+        let mut trial = Trial::new(move |number, asked| match number {
+            0 => None,
+            _ if asked.path == "/api/v1" => Some(discovery()),
+            1 => Some(Answer::plain(code, "not here")),
+            _ => None,
+        });
+        let writer = trial.stream().await;
+        write(&writer, [event("ADDED", "a", 1), bookmark(7, END)]);
+        drop(writer);
+        trial.check(&["began", "put a", "listed"]).await;
+        assert!(trial.told().await.starts_with("stalled: the server answered"));
+        let writer = trial.stream().await;
+        trial.check(&["resumed"]).await;
+        write(&writer, [event("ADDED", "b", 8)]);
+        trial.check(&["put b"]).await;
+        assert_eq!(trial.asked().last(), Some(&resumed(7)), "nothing is listed again");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_pods_and_nodes_not_even_discovery_says_that_they_are_not_served() {
+    for code in [403, 404] {
+        let request = WatchRequest { kind: PODS, field_selector: None, is_known: false };
+        let mut trial = Trial::of(request, move |number, _| match number {
+            0 => None,
+            1..6 => Some(Answer::plain(code, "not here")),
+            _ => None,
+        });
+        let writer = trial.stream().await;
+        write(&writer, [event("ADDED", "a", 1), bookmark(7, END)]);
+        drop(writer);
+        trial.check(&["began", "put a", "listed"]).await;
+        assert!(trial.told().await.starts_with("stalled: "));
+        // The fifth refusal makes it list everything again; nothing was told to be gone before that.
+        let writer = trial.stream().await;
+        write(&writer, [event("ADDED", "a", 1), bookmark(9, END)]);
+        trial.check(&["began", "put a", r#"listed {"uid-a"}"#]).await;
+        assert!(
+            trial.asked().iter().all(|line| line.starts_with("GET /api/v1/pods?")),
+            "{:?}",
+            trial.asked()
+        );
+    }
+}
+
+/// A server without bookmarks, which ends watches when it was asked to.
+fn quiet_server(number: usize, asked: &Asked) -> Option<Answer> {
+    let (writer, answer) = Answer::streamed();
+    if number == 0 {
+        write(&writer, [event("ADDED", "a", 1), bookmark(7, END)]);
+    }
+    let parameter = asked.query.split('&').find_map(|pair| pair.strip_prefix("timeoutSeconds="));
+    let seconds = parameter.and_then(|seconds| seconds.parse().ok()).expect("a time-out");
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        drop(writer);
+    });
+    Some(answer)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_kind_without_bookmarks_goes_on_from_its_revision() {
+    let mut trial = Trial::new(quiet_server);
+    trial.check(&["began", "put a", "listed"]).await;
+    let told = timeout(Duration::from_secs(3600), trial.receiver.recv()).await;
+    assert!(told.is_err(), "{told:?}");
+    let asked = trial.asked();
+    assert_eq!(asked[0], STREAMED);
+    assert!(asked[1..].iter().all(|line| *line == resumed(7)), "{asked:?}");
+    let per_hour = asked.len();
+    assert!((90..=121).contains(&per_hour), "{per_hour} requests");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_falls_silent_is_given_up_within_a_minute() {
+    let mut trial = Trial::new(|_, _| None);
+    let list = trial.stream().await;
+    write(&list, [event("ADDED", "a", 1), bookmark(7, END), event("ADDED", "b", 8)]);
+    trial.check(&["began", "put a", "listed", "put b"]).await;
+    // Neither the stream of the list, nor the watch after it, are closed: they just carry nothing any more.
+    for version in [8, 9] {
+        let silent_since = Instant::now();
+        let writer = trial.stream().await;
+        let silence = silent_since.elapsed();
+        assert!(silence <= Duration::from_secs(46), "{silence:?}");
+        write(&writer, [event("MODIFIED", "b", version + 1)]);
+        trial.check(&["put b"]).await;
+        assert_eq!(trial.asked().last(), Some(&resumed(version)));
+        tokio::spawn(async move { writer.closed().await });
+    }
+    drop(list);
+    // A server that does not answer at all.
+    let trial = Trial::new(|_, _| Some(Answer::never()));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(trial.asked().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_asks_for_patience_gets_it() {
+    let mut trial = Trial::new(|number, _| match number {
+        0 => Some(Answer::status(429, "too many requests").with_header("retry-after", "17")),
+        _ => None,
+    });
+    let started = Instant::now();
+    trial.check(&["stalled: too many requests"]).await;
+    trial.stream().await;
+    assert_eq!(started.elapsed().as_secs(), 17);
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_may_not_watch_is_told_what_to_grant_and_tries_again() {
-    let resources = r#"{"resources":[{"name":"namespaces"},{"name":"namespaces/status"}]}"#;
     let mut trial = Trial::new(move |number, asked| match number {
-        _ if asked.path == "/api/v1" => Some(Answer::ok(resources)),
+        _ if asked.path == "/api/v1" => Some(resources(&["namespaces", "namespaces/status"])),
         0 | 2 => Some(Answer::status(403, "namespaces is forbidden: User \"x\" cannot watch")),
         _ => None,
     });
@@ -289,10 +455,10 @@ async fn who_may_not_watch_is_told_what_to_grant_and_tries_again() {
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_neither_exists_nor_may_be_watched_does_not_exist() {
     let mut trial = Trial::new(move |_, asked| match &*asked.path {
-        "/api/v1" => Some(Answer::ok(r#"{"resources":[{"name":"pods"}]}"#)),
+        "/api/v1" => Some(resources(&["pods"])),
         _ => Some(Answer::status(403, "forbidden")),
     });
-    trial.check(&["began", "listed"]).await;
+    trial.check(&["unserved"]).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -120,14 +120,12 @@ fn page_path(request: ListRequest<'_>, in_pages: bool, next: &str) -> String {
 
 async fn refusal(server: &ApiServer, kind: KindId, error: RequestError) -> ListError {
     match error.code() {
-        Some(404) => ListError::NotServed(kind),
-        Some(403) => {
-            // Who may do nothing gets this answer for kinds that do not exist, too.
-            if let Ok(false) = is_served(server, kind).await {
-                return ListError::NotServed(kind);
-            }
-            ListError::Forbidden(error.to_string())
-        }
+        // A user without any rights gets 403 for kinds that do not exist, too.
+        Some(code @ (403 | 404)) => match is_served(server, kind).await {
+            Ok(false) => ListError::NotServed(kind),
+            _ if code == 403 => ListError::Forbidden(error.to_string()),
+            _ => ListError::Failed { kind, reason: error.to_string() },
+        },
         _ => ListError::Failed { kind, reason: error.to_string() },
     }
 }
@@ -196,9 +194,12 @@ mod tests {
             });
             list(&ApiServer::new(fake.client(), None), REQUEST).await.expect_err("is refused")
         };
-        let served = r#"{"resources":[{"name":"pods"}]}"#;
-        assert!(matches!(ask(404, served).await, ListError::NotServed(PODS)));
-        assert!(matches!(ask(403, r#"{"resources":[]}"#).await, ListError::NotServed(PODS)));
+        let served = r#"{"kind":"APIResourceList","resources":[{"name":"pods"}]}"#;
+        let unserved = r#"{"kind":"APIResourceList","resources":[]}"#;
+        assert!(matches!(ask(404, unserved).await, ListError::NotServed(PODS)));
+        assert!(matches!(ask(403, unserved).await, ListError::NotServed(PODS)));
+        assert_eq!(ask(404, served).await.to_string(), "cannot list pods: no");
+        assert_eq!(ask(404, "welcome").await.to_string(), "cannot list pods: no");
         assert!(matches!(ask(403, served).await, ListError::Forbidden(message) if message == "no"));
         assert_eq!(ask(500, served).await.to_string(), "cannot list pods: no");
     }

@@ -194,7 +194,8 @@ impl Listener {
                 self.is_listing = false;
                 self.lists += 1;
             }
-            Watched::Stalled { .. } => {}
+            Watched::Unserved => panic!("nothing says that the kind is not served"),
+            Watched::Stalled { .. } | Watched::Resumed => {}
         }
     }
 }

@@ -1,0 +1,184 @@
+//! How much is known of each kind.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use supercargo_model::KindId;
+use tokio::time::Instant;
+
+use crate::watch::Watched;
+
+/// A watch that has been stalled for so long is worth a word: what is known of its kind grows old. Most go on sooner.
+const STALL_SHOWN_AFTER: Duration = Duration::from_secs(5);
+
+/// How much is known of each kind that the scheduler reads, for a health check. Nothing is scheduled unless the picture of every
+/// kind is complete.
+#[derive(Clone, Debug, Default)]
+pub struct Progress(Arc<Mutex<BTreeMap<KindId, Knowledge>>>);
+
+/// What is known of a kind, and what keeps it from growing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Knowledge {
+    picture: Picture,
+    trouble: Option<Trouble>,
+}
+
+/// How complete the picture of a kind is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Picture {
+    /// The kind was never listed: no object of it, or only some of them, are known. Incomplete.
+    #[default]
+    Unlisted,
+    /// Every object was told, and changes are told as they come. Complete, and it stays so when the kind is listed again: what was
+    /// known stays until that list is complete, so that it can only be late, as every watch is.
+    Listed,
+    /// Discovery says that the server does not serve the kind. Complete: there is no object of it.
+    Unserved,
+    /// The kind is served again and is being listed: only some of its objects are known, and none from before. Incomplete.
+    Refilling,
+}
+
+#[derive(Clone, Debug)]
+struct Trouble {
+    reason: String,
+    since: Instant,
+}
+
+impl Knowledge {
+    pub(crate) fn note(&mut self, watched: &Watched) {
+        match watched {
+            Watched::Began if self.picture == Picture::Unserved => self.picture = Picture::Refilling,
+            Watched::Began | Watched::Put(_) | Watched::Removed(_) => {}
+            Watched::Listed(_) => *self = Knowledge { picture: Picture::Listed, trouble: None },
+            Watched::Unserved => *self = Knowledge { picture: Picture::Unserved, trouble: None },
+            Watched::Stalled { reason } => {
+                let since = self.trouble.as_ref().map_or_else(Instant::now, |trouble| trouble.since);
+                self.trouble = Some(Trouble { reason: reason.clone(), since });
+            }
+            Watched::Resumed => self.trouble = None,
+        }
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        match self.picture {
+            Picture::Listed | Picture::Unserved => true,
+            Picture::Unlisted | Picture::Refilling => false,
+        }
+    }
+
+    /// What is wrong with the picture, in words; nothing if it is complete and goes on.
+    pub(crate) fn complaint(&self, kind: KindId) -> Option<String> {
+        let reason = self.trouble.as_ref().map(|trouble| format!(" ({})", trouble.reason));
+        let reason = reason.unwrap_or_default();
+        match self.picture {
+            Picture::Unlisted => Some(format!("waiting for the first list of {}{reason}", kind.plural)),
+            Picture::Refilling => {
+                Some(format!("waiting for the list of {}, served again{reason}", kind.plural))
+            }
+            Picture::Listed | Picture::Unserved => {
+                let trouble = self.trouble.as_ref()?;
+                let is_old = trouble.since.elapsed() >= STALL_SHOWN_AFTER;
+                is_old.then(|| format!("{} cannot be watched{reason}", kind.plural))
+            }
+        }
+    }
+}
+
+impl Progress {
+    /// Fails as long as not every kind was listed, and while one cannot be watched; with the kind and the reason.
+    pub fn check(&self) -> Result<(), String> {
+        let kinds = self.kinds();
+        let complaints: Vec<String> =
+            kinds.iter().filter_map(|(kind, knowledge)| knowledge.complaint(*kind)).collect();
+        if complaints.is_empty() { Ok(()) } else { Err(complaints.join("; ")) }
+    }
+
+    /// Whether every kind is known so well that pods may be scheduled.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.kinds().values().all(Knowledge::is_complete)
+    }
+
+    pub(super) fn note(&self, kind: KindId, watched: &Watched) {
+        // Most events tell of one object, and change nothing here.
+        if matches!(watched, Watched::Put(_) | Watched::Removed(_)) {
+            return;
+        }
+        if let Some(knowledge) = self.kinds().get_mut(&kind) {
+            knowledge.note(watched);
+        }
+    }
+
+    /// The kind has to be known from now on, and so much is known of it.
+    pub(super) fn expect(&self, kind: KindId, knowledge: Knowledge) {
+        self.kinds().insert(kind, knowledge);
+    }
+
+    pub(super) fn forget(&self, kind: KindId) {
+        self.kinds().remove(&kind);
+    }
+
+    fn kinds(&self) -> MutexGuard<'_, BTreeMap<KindId, Knowledge>> {
+        // Each entry is right at any time: a panic elsewhere does not spoil them.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::watch::{NODES, PODS};
+
+    fn stalled() -> Watched {
+        Watched::Stalled { reason: "forbidden".to_owned() }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_kind_that_is_being_filled_is_incomplete() {
+        for (told, complete) in [
+            (vec![], false),
+            (vec![Watched::Began], false),
+            (vec![Watched::Began, Watched::Listed(None)], true),
+            // Listed again: what was known stays until the list is complete.
+            (vec![Watched::Listed(None), Watched::Began], true),
+            (vec![Watched::Listed(None), stalled()], true),
+            (vec![Watched::Unserved], true),
+            // Served again: only a part is known.
+            (vec![Watched::Unserved, Watched::Began], false),
+            (vec![Watched::Unserved, Watched::Began, stalled()], false),
+            (vec![Watched::Unserved, Watched::Began, Watched::Unserved], true),
+            (vec![Watched::Unserved, Watched::Began, Watched::Listed(None)], true),
+        ] {
+            let progress = Progress::default();
+            progress.expect(PODS, Knowledge::default());
+            for watched in &told {
+                progress.note(PODS, watched);
+            }
+            assert_eq!(progress.is_complete(), complete, "{told:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_complaint_names_the_kind_and_the_reason() {
+        let progress = Progress::default();
+        progress.expect(PODS, Knowledge::default());
+        progress.expect(NODES, Knowledge::default());
+        progress.note(PODS, &stalled());
+        let complaint = "waiting for the first list of nodes; waiting for the first list of pods (forbidden)";
+        assert_eq!(progress.check(), Err(complaint.to_owned()));
+        progress.note(PODS, &Watched::Listed(None));
+        progress.note(NODES, &Watched::Unserved);
+        assert_eq!(progress.check(), Ok(()));
+        progress.note(NODES, &Watched::Began);
+        assert_eq!(progress.check(), Err("waiting for the list of nodes, served again".to_owned()));
+        progress.note(NODES, &Watched::Listed(None));
+
+        progress.note(PODS, &stalled());
+        assert_eq!(progress.check(), Ok(()), "most watches go on soon");
+        tokio::time::advance(STALL_SHOWN_AFTER).await;
+        assert_eq!(progress.check(), Err("pods cannot be watched (forbidden)".to_owned()));
+        assert!(progress.is_complete(), "what is known stays");
+        progress.note(PODS, &Watched::Resumed);
+        assert_eq!(progress.check(), Ok(()));
+    }
+}
