@@ -100,8 +100,9 @@ fn a_binding_takes_from_its_order_to_its_conclusion() {
         ]
     );
     let bound = seen.iter().find(|seen| matches!(seen, Observation::Bound { .. }));
-    let Some(Observation::Bound { pod, attempts: 1, since_queued, since_attempt, was_flushed: false }) =
-        bound
+    let Some(Observation::Bound {
+        pod, attempts: 1, since_queued, since_attempt, was_flushed: false, ..
+    }) = bound
     else {
         panic!("{seen:?}")
     };

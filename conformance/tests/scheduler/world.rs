@@ -252,11 +252,21 @@ impl World {
             None => words,
             Some(error) => format!("{words}: {error}"),
         });
+        if let (Effect::LookUp { pod }, Some(ticket)) = (&order.effect, order.ticket) {
+            let found = self.objects.get(&format!("Pod {}", pod.name)).map(Value::to_string);
+            let found = found.map(|text| self.decoder.decode(&text).expect("it was right before"));
+            let found = fault.map_or(Ok(found), |error| Err(error.to_owned()));
+            self.scheduler.looked_up(ticket, found, self.now);
+            return;
+        }
         if let (Effect::Ask { question, .. }, Some(ticket)) = (&order.effect, order.ticket) {
             let answer = match fault {
                 Some(error) => Err(error.to_owned()),
                 None => (self.extender)(question),
             };
+            if let (Ok(ExtenderAnswer::Bound), ExtenderQuestion::Bind { pod, node }) = (&answer, question) {
+                self.carry_out(&Effect::Bind { pod: pod.clone(), node: node.clone() });
+            }
             self.scheduler.answer(ticket, answer.map_err(AskFailure::Answered), self.now);
             return;
         }
@@ -268,11 +278,13 @@ impl World {
         }
     }
 
-    /// Whether the API server would do it: a pod that is going is not bound.
+    /// Whether the API server would do it: a pod that is going, or is bound, is not bound.
     fn is_possible(&self, effect: &Effect) -> bool {
         let Effect::Bind { pod, .. } = effect else { return true };
         let pod = self.objects.get(&format!("Pod {}", pod.name));
-        pod.is_some_and(|pod| pod["metadata"]["deletionTimestamp"].is_null())
+        pod.is_some_and(|pod| {
+            pod["metadata"]["deletionTimestamp"].is_null() && pod["spec"]["nodeName"].is_null()
+        })
     }
 
     fn conclude(&mut self, ticket: Ticket, fault: Option<&str>) {

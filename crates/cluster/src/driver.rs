@@ -11,8 +11,8 @@ use std::pin::pin;
 use std::time::Duration;
 
 use supercargo_engine::{
-    Decision, Everything, ExtenderSettings, Observation, Order, Outcome, QueueEvent, Scheduler,
-    SchedulerOptions, Standing, Stopwatch, Ticket, Whereabouts,
+    Decision, Everything, ExtenderSettings, Observation, Order, QueueEvent, Scheduler, SchedulerOptions,
+    Standing, Stopwatch, Ticket, Whereabouts,
 };
 use supercargo_extender::ExtenderClient;
 use supercargo_framework::{AskFailure, Conclusion, Effect, ExtenderAnswer, ExtenderQuestion, Profile};
@@ -25,7 +25,8 @@ use crate::backoff::named_seed;
 use crate::client::ApiServer;
 use crate::clock::{Clock, elapsed};
 use crate::heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
-use crate::perform::{Concluded, PerformCounts, Performer, PerformerOptions};
+use crate::order_log::OrderLog;
+use crate::perform::{Concluded, OrderOutcome, PerformCounts, Performer, PerformerOptions};
 use crate::tasks::Tasks;
 use crate::watch::{WatchEvent, Watched};
 use crate::watches::{Progress, Watches};
@@ -165,6 +166,7 @@ pub struct Driver<O> {
     /// Whether pods were tried since the observer was last told how things stand, and when it may be told again.
     has_news: bool,
     next_report: Instant,
+    log: OrderLog,
 }
 
 /// What an extender answered to an order.
@@ -179,6 +181,7 @@ impl<O: Observer> Driver<O> {
         let own_seed = named_seed(seed, &hostname);
         let (watches, watched) =
             Watches::start(server.clone(), own_seed, scheduler.profiles(), !extenders.is_empty());
+        let log = OrderLog::default();
         let performer = PerformerOptions {
             server,
             clock: clock.clone(),
@@ -186,6 +189,7 @@ impl<O: Observer> Driver<O> {
             seed,
             gate: gate.clone(),
             tasks: tasks.clone(),
+            log: log.clone(),
         };
         let (performer, conclusions) = Performer::start(performer);
         let progress = watches.progress();
@@ -210,6 +214,7 @@ impl<O: Observer> Driver<O> {
             pending: None,
             has_news: false,
             next_report: Instant::now(),
+            log,
         }
     }
 
@@ -332,13 +337,23 @@ impl<O: Observer> Driver<O> {
         }
     }
 
-    fn conclude(&mut self, Concluded { ticket, conclusion }: Concluded) {
-        self.scheduler.conclude(ticket, &conclusion, self.clock.now());
+    fn conclude(&mut self, Concluded { ticket, outcome }: Concluded) {
+        let now = self.clock.now();
+        match outcome {
+            OrderOutcome::Ended(conclusion) => self.scheduler.conclude(ticket, &conclusion, now),
+            OrderOutcome::LookedUp(found) => {
+                let found =
+                    found.and_then(|found| found.map(|text| self.watches.decode_pod(&text)).transpose());
+                self.scheduler.looked_up(ticket, found, now);
+            }
+        }
     }
 
     /// Tries some pods; how many.
     fn try_pods(&mut self) -> usize {
-        if !self.gate.is_open() || !self.progress.is_complete() {
+        let leads = self.gate.is_open();
+        self.scheduler.set_leading(leads, self.clock.now());
+        if !leads || !self.progress.is_complete() {
             return 0;
         }
         let mut tried = 0;
@@ -359,7 +374,7 @@ impl<O: Observer> Driver<O> {
 
     fn hear(&mut self, (ticket, answer): Answered) {
         if let Err(error) = &answer {
-            warn!("An extender gave no answer: {error}");
+            warn!(err = %error, "An extender gave no answer");
         }
         let began = Instant::now();
         if let Some(decision) = self.scheduler.answer(ticket, answer, self.clock.now()) {
@@ -375,11 +390,12 @@ impl<O: Observer> Driver<O> {
             self.observer.decided(Attempt { decision, number, profile, took });
         }
         self.has_news = true;
-        log_decision(decision);
+        self.log.decided(decision);
     }
 
     fn give_observations(&mut self) {
         for observation in self.scheduler.take_observations() {
+            self.log.observed(&observation);
             self.observer.observed(observation);
         }
     }
@@ -466,6 +482,7 @@ impl<O: Observer> Driver<O> {
 
     fn report(&mut self) {
         let began = Instant::now();
+        self.log.write_suppressed();
         self.observer.performed(self.performer.counts());
         self.observer.stands(&self.scheduler.standing());
         self.has_news = false;
@@ -489,17 +506,4 @@ async fn futures_ready(future: &mut (impl Future<Output = ()> + Unpin)) -> bool 
 /// Long after everything else.
 fn far_off() -> Instant {
     Instant::now() + Duration::from_secs(86_400)
-}
-
-fn log_decision(decision: &Decision) {
-    let pod = &decision.pod;
-    match &decision.outcome {
-        Outcome::Place { node, feasible, .. } => {
-            info!(target: "v2", pod = pod.key(), node = &**node, feasibleNodes = feasible, "Pod gets a node");
-        }
-        Outcome::Unschedulable { message, .. } => {
-            info!(target: "v2", pod = pod.key(), "Unable to schedule pod; no fit; waiting: {message}");
-        }
-        Outcome::Failed { error } => warn!(pod = pod.key(), "Error scheduling pod; retrying: {error}"),
-    }
 }

@@ -15,6 +15,7 @@ mod driver;
 mod events;
 mod heartbeat;
 mod limited_log;
+mod order_log;
 mod path;
 mod perform;
 mod tasks;
@@ -32,7 +33,7 @@ pub use clock::Clock;
 pub use driver::{Attempt, Command, Driver, DriverOptions, Located, Observer, ReloadRefused, Replacement};
 pub use heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
 pub use limited_log::{Admission, LOG_INTERVAL, LOG_LINES_MAX, LimitedLog, LogLimiter, Suppressed};
-pub use perform::{Concluded, PerformCounts, Performer, PerformerOptions};
+pub use perform::{Concluded, OrderOutcome, PerformCounts, Performer, PerformerOptions};
 pub use tasks::{Supervisor, Task, TaskEnd, TaskEndCause, Tasks};
 pub use watch::{
     ListError, ListRequest, NODES, PODS, PODS_NOT_FINISHED, WatchEvent, WatchRequest, Watched, WholeList,

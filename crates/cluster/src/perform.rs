@@ -12,8 +12,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use supercargo_engine::{Order, Ticket};
 use supercargo_framework::{Conclusion, Effect};
+use supercargo_model::Pod;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -23,6 +25,7 @@ use crate::backoff::Chance;
 use crate::client::ApiServer;
 use crate::clock::Clock;
 use crate::events::{Recorder, Sink};
+use crate::order_log::OrderLog;
 use crate::tasks::{Task, Tasks};
 use crate::write_gate::WriteGate;
 use queues::{Job, Lane, Queues};
@@ -49,6 +52,8 @@ pub struct PerformerOptions {
     pub gate: WriteGate,
     /// Who owns the task that holds the orders.
     pub tasks: Tasks,
+    /// Where failures of orders are told that no step waits for.
+    pub(crate) log: OrderLog,
 }
 
 /// Does what it is told, by and by. It needs a tokio runtime.
@@ -64,8 +69,17 @@ pub struct Performer {
 pub struct Concluded {
     /// The order's number.
     pub ticket: Ticket,
-    /// How the order went.
-    pub conclusion: Conclusion,
+    /// What came of it.
+    pub outcome: OrderOutcome,
+}
+
+/// What came of an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OrderOutcome {
+    /// The order ended like this.
+    Ended(Conclusion),
+    /// A pod was looked up: the text of the pod of that name, or none if there is no such pod; or why it could not be read.
+    LookedUp(Result<Option<Bytes>, String>),
 }
 
 /// What a performer has done so far.
@@ -108,6 +122,7 @@ impl Performer {
             clock: options.clock,
             conclusions,
             shared: shared.clone(),
+            log: options.log,
         };
         let task = options.tasks.spawn_finite("performer", dispatcher.run(received));
         (Performer { orders, shared, task }, concluded)
@@ -160,13 +175,25 @@ struct Dispatcher {
     clock: Clock,
     conclusions: mpsc::UnboundedSender<Concluded>,
     shared: Arc<Shared>,
+    log: OrderLog,
 }
 
 /// A request that is over.
 struct Done {
     lane: Lane,
     ticket: Option<Ticket>,
-    conclusion: Conclusion,
+    /// The pod that it was about, for the log.
+    about: Option<Arc<Pod>>,
+    outcome: OrderOutcome,
+}
+
+impl OrderOutcome {
+    fn error(&self) -> Option<&str> {
+        match self {
+            OrderOutcome::Ended(conclusion) => conclusion.error(),
+            OrderOutcome::LookedUp(found) => found.as_ref().err().map(String::as_str),
+        }
+    }
 }
 
 impl Dispatcher {
@@ -213,7 +240,7 @@ impl Dispatcher {
         let dropped = self.queues.take_bindings_dropped();
         self.shared.bindings_waiting.fetch_sub(dropped, Ordering::Relaxed);
         for (ticket, conclusion) in self.queues.take_concluded() {
-            self.conclude(Some(ticket), conclusion);
+            self.conclude(Some(ticket), OrderOutcome::Ended(conclusion));
         }
     }
 
@@ -221,32 +248,51 @@ impl Dispatcher {
     fn start(&mut self) {
         while let Some(job) = self.queues.next() {
             match job {
+                Job::LookUp { ticket, pod } => {
+                    let requests = self.requests.fork();
+                    self.running.spawn(async move {
+                        let outcome = OrderOutcome::LookedUp(requests.look_up(&pod).await);
+                        Done { lane: Lane::LookUps, ticket, about: Some(pod), outcome }
+                    });
+                }
                 Job::Bind { ticket, pod, node } => {
                     self.shared.bindings_waiting.fetch_sub(1, Ordering::Relaxed);
                     let (requests, lane) = (self.requests.fork(), Lane::Bindings(pod.uid.clone()));
-                    self.spawn(lane, ticket, async move { requests.bind(&pod, &node).await });
+                    self.spawn(
+                        lane,
+                        ticket,
+                        Some(pod.clone()),
+                        async move { requests.bind(&pod, &node).await },
+                    );
                 }
                 Job::UpdateStatus { ticket, pod, condition, nomination } => {
                     let (mut requests, lane) = (self.requests.fork(), Lane::Statuses(pod.uid.clone()));
-                    self.spawn(lane, ticket, async move {
+                    self.spawn(lane, ticket, Some(pod.clone()), async move {
                         requests.update_status(&pod, condition.as_ref(), &nomination).await
                     });
                 }
                 Job::Write { ticket, key, effect } => {
                     let mut requests = self.requests.fork();
-                    self.spawn(Lane::Writes(key), ticket, async move { requests.write(&effect).await });
+                    self.spawn(Lane::Writes(key), ticket, None, async move { requests.write(&effect).await });
                 }
                 Job::Event { ticket, notice, at } => match self.recorder.record(&notice, at) {
                     Some(call) => {
                         let mut sink = self.sink.fork();
-                        self.spawn(Lane::Events, ticket, async move { told(sink.tell(&call).await) });
+                        self.spawn(Lane::Events, ticket, Some(notice.pod), async move {
+                            told(sink.tell(&call).await)
+                        });
                     }
                     // It is counted with the one like it.
-                    None => self.finish(Done { lane: Lane::Events, ticket, conclusion: Conclusion::Done }),
+                    None => self.finish(Done {
+                        lane: Lane::Events,
+                        ticket,
+                        about: None,
+                        outcome: OrderOutcome::Ended(Conclusion::Done),
+                    }),
                 },
                 Job::EventCall(call) => {
                     let mut sink = self.sink.fork();
-                    self.spawn(Lane::Events, None, async move { told(sink.tell(&call).await) });
+                    self.spawn(Lane::Events, None, None, async move { told(sink.tell(&call).await) });
                 }
             }
         }
@@ -258,14 +304,16 @@ impl Dispatcher {
         &mut self,
         lane: Lane,
         ticket: Option<Ticket>,
+        about: Option<Arc<Pod>>,
         work: impl Future<Output = Conclusion> + Send + 'static,
     ) {
-        self.running.spawn(async move { Done { lane, ticket, conclusion: work.await } });
+        self.running
+            .spawn(async move { Done { lane, ticket, about, outcome: OrderOutcome::Ended(work.await) } });
     }
 
     fn finish(&mut self, done: Done) {
         let Shared { bound, bindings_failed, events_told, events_lost, .. } = &*self.shared;
-        let count = match (&done.lane, done.conclusion.error()) {
+        let count = match (&done.lane, done.outcome.error()) {
             (Lane::Bindings(_), None) => Some(bound),
             (Lane::Bindings(_), Some(_)) => Some(bindings_failed),
             (Lane::Events, None) => Some(events_told),
@@ -275,21 +323,25 @@ impl Dispatcher {
         if let Some(count) = count {
             count.fetch_add(1, Ordering::Relaxed);
         }
-        if let Some(error) = done.conclusion.error() {
+        if let Some(error) = done.outcome.error() {
+            let about = done.about.as_ref().map(|pod| pod.key()).unwrap_or_default();
             match (&done.lane, done.ticket) {
-                // Whoever waits for it knows more about it than we do.
-                (lane, Some(_)) => debug!(?lane, "an order failed: {error}"),
-                (lane, None) => warn!(?lane, "an order failed: {error}"),
+                // The scheduler says what failed, and what follows from it.
+                (lane, Some(_)) => debug!(?lane, err = error, pod = about, "An order failed"),
+                (Lane::Statuses(_), None) => self.log.untold("update pod status", &about, error),
+                (Lane::Events, None) => self.log.untold("record event", &about, error),
+                (Lane::Writes(key), None) => self.log.untold("change object", key, error),
+                (Lane::LookUps | Lane::Bindings(_), None) => {}
             }
         }
         self.queues.finished(&done.lane);
-        self.conclude(done.ticket, done.conclusion);
+        self.conclude(done.ticket, done.outcome);
     }
 
-    fn conclude(&self, ticket: Option<Ticket>, conclusion: Conclusion) {
+    fn conclude(&self, ticket: Option<Ticket>, outcome: OrderOutcome) {
         if let Some(ticket) = ticket {
             // If nobody wants to know, nobody is told.
-            let _ = self.conclusions.send(Concluded { ticket, conclusion });
+            let _ = self.conclusions.send(Concluded { ticket, outcome });
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use supercargo_engine::Everything;
 use supercargo_framework::Profile;
-use supercargo_model::{Decoder, KindId};
+use supercargo_model::{Decoded, Decoder, KindId};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
@@ -194,6 +194,13 @@ impl Watches {
     pub(crate) async fn abandon(&mut self) -> Vec<Everything> {
         let kinds = self.preparation.take().map(|preparation| preparation.kinds).unwrap_or_default();
         self.end_all(&kinds.into_keys().collect::<Vec<_>>()).await
+    }
+
+    /// A pod that was read by itself, as the watch of pods would tell it.
+    pub(crate) fn decode_pod(&self, text: &[u8]) -> Result<Decoded, String> {
+        let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
+        let keeps_texts = self.running.get(&PODS).is_some_and(|pods| pods.texts != Texts::Dropped);
+        Decoder::new([], keeps_texts).decode_kind(text, PODS).map_err(|error| error.to_string())
     }
 
     pub(crate) fn abort_all(&mut self) {

@@ -11,6 +11,8 @@ mod engine;
 mod evaluate;
 mod filtering;
 mod index;
+#[doc(hidden)]
+pub mod planted;
 mod rehearsal;
 mod sampling;
 mod scheduler;
@@ -22,7 +24,7 @@ pub use engine::{Engine, EngineOptions, Indexing, StaleDecision, UnknownProfile}
 pub use evaluate::{Evaluation, FilterWord, PluginScores, Rules, Thoroughness, evaluate, feasible_among};
 pub use index::{IndexLimits, IndexStatistics};
 pub use scheduler::{
-    Everything, ExtenderSettings, Observation, Order, PodPlace, QueueEvent, QueueLengths, QueuePart,
+    Books, Everything, ExtenderSettings, Observation, Order, PodPlace, QueueEvent, QueueLengths, QueuePart,
     Scheduler, SchedulerOptions, Standing, Stopwatch, Ticket, Whereabouts,
 };
 

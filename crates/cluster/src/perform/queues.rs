@@ -13,6 +13,8 @@ use crate::events::EventCall;
 
 /// How many bindings are made at a time.
 const BINDINGS_WINDOW: usize = 64;
+/// How many pods are looked up at a time.
+const LOOK_UPS_WINDOW: usize = 16;
 /// How many statuses are changed at a time.
 const STATUSES_WINDOW: usize = 16;
 /// How many other changes are made at a time.
@@ -27,6 +29,8 @@ const EVENTS_PATIENT_MAX: usize = 3000;
 const EVENTS_WINDOW_PRESSING: usize = BINDINGS_WINDOW;
 /// So many bindings are taken. A driver that asks whether there is room never comes near.
 const BINDINGS_QUEUED_MAX: usize = 1 << 17;
+/// So many pods wait to be looked up. Each belongs to a binding that does not end before.
+const LOOK_UPS_QUEUED_MAX: usize = BINDINGS_QUEUED_MAX;
 /// The statuses of so many pods wait at most; then the oldest is left out, and said again at the next attempt.
 const STATUSES_QUEUED_MAX: usize = 1 << 14;
 /// So many other changes wait at most.
@@ -47,6 +51,7 @@ pub(super) struct Queues {
     /// Objects that may be changed now.
     writes: VecDeque<Box<str>>,
     writes_waiting: usize,
+    look_ups: VecDeque<(Option<Ticket>, Arc<Pod>)>,
     events: VecDeque<(Option<Ticket>, Notice, Timestamp)>,
     event_calls: VecDeque<EventCall>,
     running: Running,
@@ -57,6 +62,7 @@ pub(super) struct Queues {
 
 #[derive(Debug, Default)]
 struct Running {
+    look_ups: usize,
     bindings: usize,
     statuses: usize,
     writes: usize,
@@ -89,6 +95,10 @@ struct ObjectLane {
 /// Something to start now.
 #[derive(Debug)]
 pub(super) enum Job {
+    LookUp {
+        ticket: Option<Ticket>,
+        pod: Arc<Pod>,
+    },
     Bind {
         ticket: Option<Ticket>,
         pod: Arc<Pod>,
@@ -116,6 +126,8 @@ pub(super) enum Job {
 /// What a job that was started belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
+    /// Pods that are looked up.
+    LookUps,
     /// The binding of the pod with this UID.
     Bindings(Arc<str>),
     /// The status of the pod with this UID.
@@ -142,7 +154,7 @@ impl Queues {
                     self.conclude(oldest.and_then(|(ticket, ..)| ticket), not_done("too many events wait"));
                 }
             }
-            Effect::LookUp { .. } => self.conclude(ticket, not_done("pods cannot be looked up yet")),
+            Effect::LookUp { pod } => self.push_look_up(ticket, pod),
             Effect::Ask { .. } => self.conclude(ticket, not_done("extenders are asked elsewhere")),
             Effect::Patch { kind, ref key, .. } | Effect::Delete { kind, ref key } => {
                 let key = lane_of_object(kind, key);
@@ -166,7 +178,8 @@ impl Queues {
 
     /// The next order to carry out, if one may be started now.
     pub(super) fn next(&mut self) -> Option<Job> {
-        self.next_binding()
+        self.next_look_up()
+            .or_else(|| self.next_binding())
             .or_else(|| self.next_write())
             .or_else(|| self.next_status())
             .or_else(|| self.next_event())
@@ -194,6 +207,7 @@ impl Queues {
                     }
                 }
             }
+            Lane::LookUps => self.running.look_ups -= 1,
             Lane::Events => self.running.events -= 1,
         }
     }
@@ -215,6 +229,13 @@ impl Queues {
 
     fn conclude(&mut self, ticket: Option<Ticket>, conclusion: Conclusion) {
         self.concluded.extend(ticket.map(|ticket| (ticket, conclusion)));
+    }
+
+    fn push_look_up(&mut self, ticket: Option<Ticket>, pod: Arc<Pod>) {
+        if self.look_ups.len() >= LOOK_UPS_QUEUED_MAX {
+            return self.conclude(ticket, not_done("too many pods wait to be looked up"));
+        }
+        self.look_ups.push_back((ticket, pod));
     }
 
     fn push_binding(&mut self, ticket: Option<Ticket>, pod: Arc<Pod>, node: Arc<str>) {
@@ -280,6 +301,16 @@ impl Queues {
         if !lane.is_running && lane.waiting.len() == 1 {
             self.writes.push_back(key);
         }
+    }
+
+    /// Pods that may be bound or not come first: they hold room that other pods may need.
+    fn next_look_up(&mut self) -> Option<Job> {
+        if self.running.look_ups >= LOOK_UPS_WINDOW {
+            return None;
+        }
+        let (ticket, pod) = self.look_ups.pop_front()?;
+        self.running.look_ups += 1;
+        Some(Job::LookUp { ticket, pod })
     }
 
     fn next_binding(&mut self) -> Option<Job> {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use supercargo_framework::{Conclusion, Effect, Nomination, PodCondition};
 use supercargo_model::Pod;
 use tokio::time::sleep;
@@ -45,6 +46,18 @@ impl Requests {
         let path = path::of_pod(&pod.namespace, &pod.name, Some("binding"));
         let call = Call::post(path, bodies::binding(pod, node));
         concluded(self.server.perform(&call).await)
+    }
+
+    /// The pod as the API server holds it, not as a cache remembers it; none if there is no pod of that name.
+    pub(super) async fn look_up(&self, pod: &Pod) -> Result<Option<Bytes>, String> {
+        // A request that names no resourceVersion is answered from etcd.
+        let path = path::of_pod(&pod.namespace, &pod.name, None);
+        match self.server.fetch(&Call::get(path)).await {
+            Ok(found) => Ok(Some(found)),
+            // Only the API server itself gives this reason: the 404 of a proxy says nothing about the pod.
+            Err(RequestError::Refused { code: 404, reason, .. }) if reason == "NotFound" => Ok(None),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     pub(super) async fn update_status(

@@ -10,10 +10,11 @@ use supercargo_model::{KindId, ObjectKey, Pod, Timestamp};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 
-use super::{Concluded, Performer, PerformerOptions};
+use super::{Concluded, OrderOutcome, Performer, PerformerOptions};
 use crate::client::ApiServer;
 use crate::clock::Clock;
 use crate::fake::{Answer, Asked, Fake};
+use crate::order_log::OrderLog;
 use crate::tasks::Supervisor;
 use crate::write_gate::{Tenure, WriteGate};
 
@@ -38,7 +39,15 @@ impl Trial {
         let own_clock = clock.clone();
         let supervisor = Supervisor::new();
         let tasks = supervisor.tasks();
-        let options = PerformerOptions { server, clock, hostname: "host".to_owned(), seed: 1, gate, tasks };
+        let options = PerformerOptions {
+            server,
+            clock,
+            hostname: "host".to_owned(),
+            seed: 1,
+            gate,
+            tasks,
+            log: OrderLog::default(),
+        };
         let (performer, conclusions) = Performer::start(options);
         Trial { fake, performer, conclusions, tenure, supervisor, clock: own_clock }
     }
@@ -47,8 +56,8 @@ impl Trial {
     async fn perform(&mut self, effect: Effect) -> Result<(), String> {
         self.performer.perform(Order { ticket: Some(Ticket(1)), effect });
         let concluded = timeout(PATIENCE, self.conclusions.recv()).await.expect("it is concluded");
-        let conclusion = concluded.expect("the performer goes on").conclusion;
-        conclusion.error().map_or(Ok(()), |error| Err(error.to_owned()))
+        let outcome = concluded.expect("the performer goes on").outcome;
+        outcome.error().map_or(Ok(()), |error| Err(error.to_owned()))
     }
 
     fn asked(&self) -> Vec<String> {
@@ -120,6 +129,33 @@ async fn a_binding_that_is_refused_says_why_in_the_words_of_the_server() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pod_is_looked_up_at_the_server_itself() {
+    let not_found = r#"{"kind":"Status","reason":"NotFound","code":404,"message":"pods \"web\" not found"}"#;
+    let mut trial = Trial::new(move |number, _| match number {
+        0 => Answer::ok(r#"{"metadata":{"name":"web"}}"#),
+        1 => Answer::plain(404, not_found),
+        2 => Answer::plain(404, "404 page not found"),
+        _ => Answer::status(403, "no"),
+    });
+    let mut found = Vec::new();
+    for _ in 0..4 {
+        trial
+            .performer
+            .perform(Order { ticket: Some(Ticket(1)), effect: Effect::LookUp { pod: pod("web") } });
+        let concluded = timeout(PATIENCE, trial.conclusions.recv()).await.expect("it is concluded");
+        let OrderOutcome::LookedUp(outcome) = concluded.expect("the performer goes on").outcome else {
+            panic!("a look-up has an answer of its own")
+        };
+        found.push(outcome);
+    }
+    assert_eq!(trial.asked()[0], "GET /api/v1/namespaces/shop/pods/web", "no version: not from a cache");
+    assert!(found[0].as_ref().is_ok_and(Option::is_some), "{found:?}");
+    assert_eq!(found[1], Ok(None), "the server says that there is no such pod");
+    assert!(found[2].is_err(), "whoever says this is no API server: {found:?}");
+    assert!(found[3].is_err(), "{found:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn bindings_run_side_by_side_as_far_as_there_is_room() {
     let mut trial = Trial::new(|_, _| Answer::never());
     for number in 0..2000 {
@@ -130,7 +166,7 @@ async fn bindings_run_side_by_side_as_far_as_there_is_room() {
     assert_eq!(trial.asked().len(), 64);
     // Nobody answers; but nobody waits for ever.
     let conclusion = trial.conclusions.recv().await.expect("the performer goes on");
-    assert!(conclusion.conclusion.error().is_some_and(|error| error.contains("no answer within 45 s")));
+    assert!(conclusion.outcome.error().is_some_and(|error| error.contains("no answer within 45 s")));
 }
 
 #[tokio::test(start_paused = true)]

@@ -58,7 +58,7 @@ impl Failure {
 impl Scheduler {
     /// Tries the next pod; none if no pod is ready to be tried, or extenders are being asked about one.
     pub fn schedule_next(&mut self, now: Timestamp) -> Option<Decision> {
-        while self.consultation.is_none() {
+        while self.leads && self.consultation.is_none() {
             let slot = self.with_house(now, Queue::pop)?;
             let pod = self.queue.get(slot).queued.pod.clone();
             if pod.is_terminating() {
@@ -150,6 +150,10 @@ impl Scheduler {
     ) {
         let waiting = self.queue.get_mut(slot);
         let pod = waiting.queued.pod.clone();
+        if !self.leads {
+            // Another replica speaks about pods. What this one has not said it says when it leads.
+            return;
+        }
         let known = waiting.unscheduled.as_ref();
         let is_new = known.is_none_or(|known| *known.reason != *reason || *known.message != *message);
         let since = known.and_then(|known| known.since).unwrap_or(now);

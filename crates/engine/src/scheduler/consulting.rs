@@ -15,6 +15,7 @@ use supercargo_model::{Pod, Row, Snapshot, Timestamp};
 use super::attempts::Failure;
 use super::heap::Slot;
 use super::house::profile_of;
+use super::observations::Observation;
 use super::{Scheduler, Waiter};
 use crate::decision::{Decision, Outcome};
 use crate::evaluate::{Evaluation, Rules, Thoroughness, finish, search};
@@ -165,7 +166,7 @@ impl Scheduler {
     fn ask_filters(&mut self, now: Timestamp) -> Option<Decision> {
         let consultation = self.consultation.as_ref()?;
         let Stage::Filter(place) = consultation.stage else { return None };
-        let Consultation { pod, cluster, evaluation, is_nominated_only, slot, .. } = consultation;
+        let Consultation { pod, cluster, evaluation, is_nominated_only, slot, attempt, .. } = consultation;
         let next = self.asked(pod, |extender| extender.filters).get(place).copied();
         match next {
             Some(extender) if !evaluation.feasible.is_empty() && evaluation.error.is_none() => {
@@ -173,7 +174,7 @@ impl Scheduler {
                     pod: pod.clone(),
                     nodes: asked_nodes(cluster, &evaluation.feasible),
                 };
-                let waiter = Waiter::Consultation { pod: pod.uid.clone(), extender };
+                let waiter = Waiter::Consultation { pod: pod.uid.clone(), attempt: *attempt, extender };
                 self.order_and_wait(Effect::Ask { extender, question }, waiter);
                 None
             }
@@ -192,6 +193,7 @@ impl Scheduler {
     fn ask_priorities(&mut self, now: Timestamp) -> Option<Decision> {
         let consultation = self.consultation.as_mut()?;
         let (pod, feasible) = (consultation.pod.clone(), consultation.evaluation.feasible.clone());
+        let attempt = &consultation.attempt.clone();
         let nodes = asked_nodes(&consultation.cluster, &feasible);
         let asked = self.asked(&pod, |extender| extender.prioritizes);
         if asked.is_empty() {
@@ -201,7 +203,7 @@ impl Scheduler {
         self.consultation.as_mut()?.stage = stage;
         for extender in asked {
             let question = ExtenderQuestion::Prioritize { pod: pod.clone(), nodes: nodes.clone() };
-            let waiter = Waiter::Consultation { pod: pod.uid.clone(), extender };
+            let waiter = Waiter::Consultation { pod: pod.uid.clone(), attempt: *attempt, extender };
             self.order_and_wait(Effect::Ask { extender, question }, waiter);
         }
         None
@@ -211,13 +213,21 @@ impl Scheduler {
     pub(super) fn hear(
         &mut self,
         pod: &Arc<str>,
+        attempt: u64,
         extender: usize,
         answer: Result<ExtenderAnswer, String>,
         now: Timestamp,
     ) -> Option<Decision> {
+        let is_asked = |consultation: &&mut Consultation| {
+            consultation.pod.uid == *pod && consultation.attempt == attempt
+        };
+        if self.consultation.as_mut().filter(is_asked).is_none() {
+            self.observe(Observation::AnswerDropped);
+            return None;
+        }
         let is_ignorable = self.extenders.get(extender).is_some_and(|extender| extender.is_ignorable);
         let weight = self.extenders.get(extender).map_or(0, |extender| extender.weight);
-        let consultation = self.consultation.as_mut().filter(|consultation| consultation.pod.uid == *pod)?;
+        let consultation = self.consultation.as_mut()?;
         match (&mut consultation.stage, answer) {
             (Stage::Preempt { .. }, answer) => self.hear_of_victims(is_ignorable, answer, now),
             (Stage::Filter(place), Ok(ExtenderAnswer::Filtered { kept, failed, unresolvable })) => {
@@ -236,7 +246,7 @@ impl Scheduler {
                 self.end_consultation(&[], now)
             }
             (Stage::Prioritize { open, added }, answer) => {
-                *open -= 1;
+                *open = open.saturating_sub(1);
                 // An extender that fails to score has no say in it.
                 if let Ok(ExtenderAnswer::Prioritized(scores)) = answer {
                     for (name, score) in scores {
@@ -316,12 +326,12 @@ impl Scheduler {
     fn ask_about_victims(&mut self, now: Timestamp) -> Option<Decision> {
         let consultation = self.consultation.as_ref()?;
         let Stage::Preempt { place, candidates, .. } = &consultation.stage else { return None };
-        let pod = consultation.pod.clone();
+        let (pod, attempt) = (consultation.pod.clone(), &consultation.attempt);
         let next = self.asked(&pod, |extender| extender.preempts).get(*place).copied();
         match next {
             Some(extender) if !candidates.is_empty() => {
                 let question = ExtenderQuestion::Preempt { pod: pod.clone(), victims: candidates.clone() };
-                let waiter = Waiter::Consultation { pod: pod.uid.clone(), extender };
+                let waiter = Waiter::Consultation { pod: pod.uid.clone(), attempt: *attempt, extender };
                 self.order_and_wait(Effect::Ask { extender, question }, waiter);
                 None
             }
@@ -385,7 +395,7 @@ impl Scheduler {
         let Outcome::Place { node, .. } = &decision.outcome else { return self.act_on(slot, decision, now) };
         match self.engine.cluster.snapshot().row_of(node) {
             Some(row) => self.place(slot, row, now),
-            None => self.fail_placed(slot, Failure::error(format!("node {node:?} not found")), now),
+            None => self.fail_placed(slot, node, Failure::error(format!("node {node:?} not found")), now),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use supercargo_framework::{Effect, Nomination, Notice};
+use supercargo_framework::{Conclusion, Effect, Nomination, Notice};
 use supercargo_model::{Pod, Timestamp};
 
 use super::attempts::Failure;
@@ -21,6 +21,8 @@ pub(super) struct Eviction {
     others: usize,
     is_last_under_way: bool,
     began: Timestamp,
+    /// The number of the orders to evict: answers to an earlier eviction for the same pod come too late.
+    round: u64,
 }
 
 impl Scheduler {
@@ -42,6 +44,7 @@ impl Scheduler {
         }
         self.observe(Observation::VictimsChosen(victims.len()));
         let Some(last) = victims.pop() else { return };
+        self.last_round += 1;
         let eviction = Eviction {
             preemptor: preemptor.clone(),
             node: node.clone(),
@@ -49,6 +52,7 @@ impl Scheduler {
             others: victims.len(),
             is_last_under_way: false,
             began: now,
+            round: self.last_round,
         };
         self.preempting.insert(preemptor.uid.clone());
         self.evictions.insert(preemptor.uid.clone(), eviction);
@@ -77,28 +81,38 @@ impl Scheduler {
             self.evicted(&preemptor.uid, &victim, now);
             return;
         }
-        let waiter = Waiter::Eviction { preemptor: preemptor.uid.clone(), victim: victim.clone() };
+        let Some(eviction) = self.evictions.get(&preemptor.uid) else { return };
+        let (round, node) = (eviction.round, eviction.node.clone());
+        self.observe(Observation::Evicting { victim: victim.clone(), preemptor: preemptor.clone(), node });
+        let waiter = Waiter::Eviction { preemptor: preemptor.uid.clone(), round, victim: victim.clone() };
         self.order_and_wait(Effect::Evict { victim, preemptor: preemptor.clone() }, waiter);
     }
 
     pub(super) fn conclude_eviction(
         &mut self,
         preemptor: &Arc<str>,
+        round: u64,
         victim: &Arc<Pod>,
-        is_done: bool,
+        conclusion: &Conclusion,
         now: Timestamp,
     ) {
-        let Some(eviction) = self.evictions.get(preemptor) else { return };
+        let current = self.evictions.get(preemptor).filter(|eviction| eviction.round == round);
+        let Some(eviction) = current else { return self.observe(Observation::AnswerDropped) };
         let pod = eviction.preemptor.clone();
-        if is_done {
-            self.tell_victim(&pod, victim, "");
-            self.evicted(preemptor, victim, now);
-        } else {
+        if let Some(error) = conclusion.error() {
+            self.observe(Observation::NotEvicted {
+                victim: victim.clone(),
+                preemptor: pod,
+                error: error.to_owned(),
+            });
             // Whether the pod fits has to be found out anew. Upstream does so at once, and again and again if it may not
             // evict anybody.
             self.observe_eviction(preemptor, false, now);
             self.forget_eviction(preemptor);
             self.with_house(now, |queue, house| queue.retry(house, preemptor));
+        } else {
+            self.tell_victim(&pod, victim, "");
+            self.evicted(preemptor, victim, now);
         }
     }
 
@@ -135,6 +149,12 @@ impl Scheduler {
     pub(super) fn forget_eviction(&mut self, preemptor: &str) {
         self.evictions.swap_remove(preemptor);
         self.preempting.remove(preemptor);
+    }
+
+    /// No victim is evicted any more, for whatever pod.
+    pub(super) fn forget_evictions(&mut self) {
+        self.evictions.clear();
+        self.preempting.clear();
     }
 
     fn tell_victim(&mut self, preemptor: &Arc<Pod>, victim: &Arc<Pod>, how: &str) {

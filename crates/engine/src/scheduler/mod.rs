@@ -8,11 +8,13 @@
 
 mod attempts;
 mod binding;
+mod bindings;
 mod consulting;
 mod eviction;
 mod happenings;
 mod heap;
 mod house;
+mod leading;
 mod objects;
 mod observations;
 mod queue;
@@ -30,13 +32,15 @@ use supercargo_model::{Decoded, KindId, ObjectKey, Pod, Snapshot, Timestamp};
 
 use crate::decision::Decision;
 use crate::engine::{Engine, EngineOptions};
-use binding::Binding;
+use crate::planted::{Bug, is_planted};
+use binding::Asked;
+use bindings::Bindings;
 use consulting::Consultation;
 pub use consulting::ExtenderSettings;
 use eviction::Eviction;
 use happenings::Happening;
 use house::House;
-pub use observations::{Observation, QueueEvent, QueuePart, Standing, Stopwatch};
+pub use observations::{Books, Observation, QueueEvent, QueuePart, Standing, Stopwatch};
 pub use queue::QueueLengths;
 use queue::{Patience, Queue};
 pub use whereabouts::{PodPlace, Whereabouts};
@@ -83,10 +87,11 @@ pub enum Everything {
 pub struct Scheduler {
     engine: Engine,
     queue: Queue,
-    /// The pods that were given a node and are not bound yet, by UID, in the order in which they were decided.
-    bindings: IndexMap<Arc<str>, Binding, FxBuildHasher>,
-    /// The pods that count as bound though the API server has not said so yet.
-    assumed: FxHashSet<Arc<str>>,
+    /// The pods that were given a node, and are not known to be bound yet.
+    bindings: Bindings,
+    /// The pods whose binders say that they bound them, and that the watch has not told of yet. With those in `bindings` they
+    /// are the assumed pods.
+    unconfirmed: FxHashSet<Arc<str>>,
     /// The pods for which others are being evicted.
     evictions: IndexMap<Arc<str>, Eviction, FxBuildHasher>,
     /// The same by UID, as the queue wants to know them.
@@ -97,19 +102,25 @@ pub struct Scheduler {
     /// Who waits for an order.
     tickets: FxHashMap<Ticket, Waiter>,
     last_ticket: u64,
+    /// The last number that was given to orders which belong together.
+    last_round: u64,
     orders: Vec<Order>,
+    /// Whether this replica leads: if not, no pod is tried, and nothing is written.
+    leads: bool,
     stopwatch: Stopwatch,
 }
 
 /// Who waits for an order to be carried out.
 #[derive(Clone, Debug)]
 enum Waiter {
-    /// A step of the binding of this pod.
-    Binding(Arc<str>),
-    /// The pod that these others make room for.
-    Eviction { preemptor: Arc<str>, victim: Arc<Pod> },
-    /// The attempt to place this pod, for which an extender is asked.
-    Consultation { pod: Arc<str>, extender: usize },
+    /// A step of a binding.
+    Binding(Asked),
+    /// A binding that does not know whether its pod is bound.
+    LookUp(Asked),
+    /// The pod that this victim makes room for, by the round of its eviction.
+    Eviction { preemptor: Arc<str>, round: u64, victim: Arc<Pod> },
+    /// The attempt of this number, for which an extender is asked.
+    Consultation { pod: Arc<str>, attempt: u64, extender: usize },
 }
 
 impl Scheduler {
@@ -119,15 +130,17 @@ impl Scheduler {
         Scheduler {
             engine: Engine::new(profiles, engine),
             queue: Queue::new(Patience { initial_backoff, max_backoff, max_unschedulable }),
-            bindings: IndexMap::default(),
-            assumed: FxHashSet::default(),
+            bindings: Bindings::default(),
+            unconfirmed: FxHashSet::default(),
             evictions: IndexMap::default(),
             preempting: FxHashSet::default(),
             extenders: Vec::new(),
             consultation: None,
             tickets: FxHashMap::default(),
             last_ticket: 0,
+            last_round: 0,
             orders: Vec::new(),
+            leads: true,
             stopwatch: Stopwatch::default(),
         }
     }
@@ -152,18 +165,18 @@ impl Scheduler {
         std::mem::take(&mut self.orders)
     }
 
-    /// How an order went, as far as that is known.
+    /// How an order went, as far as that is known. An answer that nobody waits for any more changes nothing.
     pub fn conclude(&mut self, ticket: Ticket, conclusion: &Conclusion, now: Timestamp) {
-        let result = conclusion.error().map_or(Ok(()), |error| Err(error.to_owned()));
-        match self.tickets.remove(&ticket) {
-            None => {}
-            Some(Waiter::Binding(uid)) => self.conclude_step(&uid, result, now),
-            Some(Waiter::Eviction { preemptor, victim }) => {
-                self.conclude_eviction(&preemptor, &victim, result.is_ok(), now);
+        let error = || conclusion.error().unwrap_or("there was no answer").to_owned();
+        match self.take_waiter(ticket) {
+            None => self.observe(Observation::AnswerDropped),
+            Some(Waiter::Binding(asked)) => self.conclude_step(&asked, conclusion, now),
+            Some(Waiter::LookUp(asked)) => self.resolve(&asked, Err(error()), now),
+            Some(Waiter::Eviction { preemptor, round, victim }) => {
+                self.conclude_eviction(&preemptor, round, &victim, conclusion, now);
             }
-            Some(Waiter::Consultation { pod, extender }) => {
-                let error = result.err().unwrap_or_else(|| "the extender gave no answer".to_owned());
-                self.hear(&pod, extender, Err(error), now);
+            Some(Waiter::Consultation { pod, attempt, extender }) => {
+                self.hear(&pod, attempt, extender, Err(error()), now);
             }
         }
     }
@@ -171,7 +184,18 @@ impl Scheduler {
     /// What the API server itself says of a pod that an [`Effect::LookUp`] is about: the pod of that name if there is one,
     /// perhaps with another UID; an error if it could not be read.
     pub fn looked_up(&mut self, ticket: Ticket, found: Result<Option<Decoded>, String>, now: Timestamp) {
-        let _ = (ticket, found, now);
+        match self.take_waiter(ticket) {
+            Some(Waiter::LookUp(asked)) => self.resolve(&asked, found, now),
+            _ => self.observe(Observation::AnswerDropped),
+        }
+    }
+
+    /// Who waits for an order. Each order is answered once.
+    fn take_waiter(&mut self, ticket: Ticket) -> Option<Waiter> {
+        if is_planted(Bug::TicketsStay) {
+            return self.tickets.get(&ticket).cloned();
+        }
+        self.tickets.remove(&ticket)
     }
 
     /// What an extender answered, or why it did not. If that decides a pod, the decision.
@@ -181,11 +205,12 @@ impl Scheduler {
         answer: Result<ExtenderAnswer, AskFailure>,
         now: Timestamp,
     ) -> Option<Decision> {
-        match self.tickets.get(&ticket)? {
-            Waiter::Consultation { pod, extender } => {
-                let (pod, extender) = (pod.clone(), *extender);
+        match self.tickets.get(&ticket) {
+            Some(Waiter::Consultation { pod, attempt, extender }) => {
+                let (pod, attempt, extender) = (pod.clone(), *attempt, *extender);
                 self.tickets.remove(&ticket);
-                self.hear(&pod, extender, answer.map_err(|failure| failure.error().to_owned()), now)
+                let answer = answer.map_err(|failure| failure.error().to_owned());
+                self.hear(&pod, attempt, extender, answer, now)
             }
             _ => {
                 let conclusion = match answer {
@@ -201,26 +226,28 @@ impl Scheduler {
 
     /// When [`Scheduler::advance`] has something to do at the latest.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        let bindings = self.bindings.values().filter_map(Binding::deadline);
-        bindings.chain(self.queue.next_deadline()).min()
+        self.bindings.next_deadline().into_iter().chain(self.queue.next_deadline()).min()
     }
 
     /// Does what is due: backoffs that have passed, waits that were too long.
     pub fn advance(&mut self, now: Timestamp) {
         self.with_house(now, Queue::advance);
-        let is_due = |binding: &Binding| binding.deadline().is_some_and(|deadline| deadline <= now);
-        let due: Vec<Arc<str>> =
-            self.bindings.iter().filter(|(_, binding)| is_due(binding)).map(|(uid, _)| uid.clone()).collect();
-        for uid in due {
+        for uid in self.bindings.due(now) {
             self.time_out(&uid, now);
         }
     }
 
     fn order(&mut self, effect: Effect) {
-        self.orders.push(Order { ticket: None, effect });
+        if self.leads {
+            self.orders.push(Order { ticket: None, effect });
+        }
     }
 
     fn order_and_wait(&mut self, effect: Effect, waiter: Waiter) {
+        debug_assert!(
+            self.leads || matches!(effect, Effect::LookUp { .. }),
+            "a replica that follows writes nothing"
+        );
         self.last_ticket += 1;
         let ticket = Ticket(self.last_ticket);
         self.tickets.insert(ticket, waiter);
@@ -246,7 +273,7 @@ impl Scheduler {
 
     /// Whether anybody waits for something to happen.
     fn anybody_listens(&self) -> bool {
-        self.queue.listens() || self.bindings.values().any(Binding::listens)
+        self.queue.listens() || self.bindings.listens()
     }
 
     fn with_house<R>(&mut self, now: Timestamp, act: impl FnOnce(&mut Queue, &House<'_>) -> R) -> R {

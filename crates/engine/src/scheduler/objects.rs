@@ -9,6 +9,7 @@ use supercargo_model::{Decoded, NodeWords, Object, Pod, PodWords, Timestamp};
 use super::happenings::{Happening, What, node_update, pod_update};
 use super::house::profile_of;
 use super::{Everything, QueueEvent, Scheduler};
+use crate::planted::{Bug, is_planted};
 
 impl Scheduler {
     /// Something came, or changed.
@@ -95,8 +96,9 @@ impl Scheduler {
         let pod = Arc::new(self.engine.cluster.interner().pod(words));
         if pod.node_name.is_some() {
             self.put_bound_pod(&pod, now);
-        } else if self.assumed.contains(&pod.uid) {
-            // The API server does not know yet that it is bound. Only its end matters.
+        } else if self.is_assumed(&pod.uid) {
+            // The watch does not know yet that the pod is bound. Only its end matters: the API server binds no pod that is being
+            // deleted, so this one is not bound, and never will be.
             if pod.is_terminating() {
                 self.abandon(&pod.uid, now);
             } else {
@@ -109,12 +111,28 @@ impl Scheduler {
         }
     }
 
-    fn put_bound_pod(&mut self, pod: &Arc<Pod>, now: Timestamp) {
+    /// Whether a pod counts as bound though the watch has not told that it is.
+    fn is_assumed(&self, uid: &str) -> bool {
+        self.unconfirmed.contains(uid) || self.bindings.contains(uid)
+    }
+
+    /// A pod is bound: the API server says so. From here on nothing takes that back but the API server: the pod has no
+    /// binding, is not in the queue, and gets no victims.
+    pub(super) fn put_bound_pod(&mut self, pod: &Arc<Pod>, now: Timestamp) {
         if pod.is_terminating() {
             self.victim_leaves(&pod.uid);
         }
-        let is_confirmed = self.assumed.remove(&pod.uid);
-        self.with_house(now, |queue, house| queue.remove(house, &pod.uid));
+        let had_binding = self.bindings.contains(&pod.uid);
+        if had_binding && !is_planted(Bug::BindingsOutliveConfirmation) {
+            self.end_binding_of_bound(pod, now);
+        }
+        let is_confirmed = self.unconfirmed.remove(&pod.uid) || had_binding;
+        if !is_planted(Bug::BoundPodsStayQueued) {
+            self.with_house(now, |queue, house| queue.remove(house, &pod.uid));
+        }
+        if !is_planted(Bug::EvictsForBoundPods) {
+            self.forget_eviction(&pod.uid);
+        }
         let old = self.engine.cluster.bound_pod(&pod.uid).cloned();
         if !is_confirmed && old.as_ref() == Some(pod) {
             // It was only listed again.
@@ -124,6 +142,12 @@ impl Scheduler {
         debug_assert!(updated.is_ok(), "a pod with a node can be added: {updated:?}");
         if !self.anybody_listens() {
             return;
+        }
+        if let Some(old) = &old
+            && old.node_name != pod.node_name
+        {
+            // The room that was set aside for it is on another node.
+            self.room_freed(old.clone(), now, |_| true);
         }
         let events = match &old {
             Some(old) if !is_confirmed => pod_update(old, pod),
@@ -169,17 +193,18 @@ impl Scheduler {
         self.happened_to(Happening { event, what }, now, |waiting| waiting.priority() <= priority);
     }
 
-    fn remove_pod(&mut self, uid: &str, now: Timestamp) {
-        if self.bindings.contains_key(uid) {
+    /// A pod is gone, or has run its course.
+    pub(super) fn remove_pod(&mut self, uid: &str, now: Timestamp) {
+        if self.bindings.contains(uid) {
             self.abandon(uid, now);
         }
-        self.assumed.remove(uid);
+        self.unconfirmed.remove(uid);
         self.forget_eviction(uid);
         self.victim_leaves(uid);
         let waiting = self.with_house(now, |queue, house| queue.remove(house, uid));
         self.engine.cluster.clear_nomination(uid);
         match self.engine.cluster.remove_pod(uid) {
-            Some(pod) => self.pod_left(pod, now),
+            Some(pod) => self.room_freed(pod, now, |_| true),
             None => {
                 if let Some(waiting) = waiting
                     && waiting.queued.pod.nominated_node_name().is_some()
@@ -188,12 +213,6 @@ impl Scheduler {
                 }
             }
         }
-    }
-
-    /// A pod does not take any room any more.
-    pub(super) fn pod_left(&mut self, pod: Arc<Pod>, now: Timestamp) {
-        let what = What::Pod { old: Some(pod), new: None };
-        self.happened(Happening { event: ClusterEvent::pod(Actions::DELETE), what }, now);
     }
 
     fn put_node(&mut self, words: &NodeWords, now: Timestamp) {

@@ -4,7 +4,7 @@
 //! [`Stopwatch`] says.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use supercargo_model::Pod;
 use super::{QueueLengths, Scheduler};
 
 /// So many observations are kept for a driver that does not take them; later ones are only counted.
-const MAX_OBSERVATIONS: usize = 1 << 14;
+const OBSERVATIONS_MAX: usize = 1 << 14;
 
 /// Something that the scheduler did.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +32,8 @@ pub enum Observation {
     Bound {
         /// The pod, as it was before.
         pod: Arc<Pod>,
+        /// The node.
+        node: Arc<str>,
         /// How often it was tried.
         attempts: u32,
         /// How long ago it was first ready to be tried.
@@ -45,12 +47,59 @@ pub enum Observation {
     NotBound {
         /// The pod.
         pod: Arc<Pod>,
+        /// The node.
+        node: Arc<str>,
         /// Whether a plugin rejected it; otherwise something broke.
         is_rejected: bool,
         /// Why, in words for people.
         message: String,
         /// How long ago the attempt began.
         since_attempt: Duration,
+    },
+    /// A pod that was on its way to a node was bound by another writer.
+    BoundByOther {
+        /// The pod, as it was before.
+        pod: Arc<Pod>,
+        /// The node that it was on its way to.
+        node: Arc<str>,
+        /// The node that it is bound to.
+        bound_to: Arc<str>,
+    },
+    /// A pod may have been bound, or not. It keeps its room, and the API server is asked.
+    BindingUnknown {
+        /// The pod.
+        pod: Arc<Pod>,
+        /// The node.
+        node: Arc<str>,
+        /// Why that is not known.
+        error: String,
+    },
+    /// The API server could not say what became of a pod. It is asked again.
+    LookUpFailed {
+        /// The pod.
+        pod: Arc<Pod>,
+        /// Why.
+        error: String,
+    },
+    /// An answer to an order came when nobody waited for it any more, or came twice. It changed nothing.
+    AnswerDropped,
+    /// A victim is being evicted.
+    Evicting {
+        /// The victim.
+        victim: Arc<Pod>,
+        /// The pod that it makes room for.
+        preemptor: Arc<Pod>,
+        /// Where.
+        node: Arc<str>,
+    },
+    /// A victim could not be evicted. The pod that it was to make room for is tried again after a while.
+    NotEvicted {
+        /// The victim.
+        victim: Arc<Pod>,
+        /// The pod that it was to make room for.
+        preemptor: Arc<Pod>,
+        /// Why.
+        error: String,
     },
     /// All plugins of an extension point were run for a pod.
     PointRan {
@@ -137,12 +186,31 @@ pub struct Standing {
     pub assumed_pods: usize,
     /// How many pods are being bound.
     pub bindings: usize,
+    /// How many of them may be bound already, or not.
+    pub unresolved_bindings: usize,
     /// How many pods are being tried.
     pub in_flight: usize,
     /// What happened meanwhile, and how often.
     pub in_flight_events: BTreeMap<Cow<'static, str>, usize>,
     /// How many pods wait because of a plugin, by the plugin and their `spec.schedulerName`.
     pub unschedulable: BTreeMap<(&'static str, Box<str>), usize>,
+}
+
+/// What the scheduler keeps about pods on their way.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Books {
+    /// The UIDs of pods that have a binding under way.
+    pub binding: BTreeSet<Arc<str>>,
+    /// The UIDs of pods whose binders say that they bound them, and that the watch has not told of yet.
+    pub unconfirmed: BTreeSet<Arc<str>>,
+    /// The UIDs of pods for which others are being evicted.
+    pub preempting: BTreeSet<Arc<str>>,
+    /// How many orders are to be answered yet.
+    pub tickets: usize,
+    /// How many events are kept for pods that are being tried.
+    pub happenings: usize,
+    /// How many observations the driver has not taken yet.
+    pub observations: usize,
 }
 
 /// Says how much time has passed since some fixed moment, for whoever wants to know how long plugins take. Nothing but
@@ -230,7 +298,7 @@ impl Observations {
             && (&*queue, &*event) == (new_queue, new_event)
         {
             *pods += more;
-        } else if self.list.len() < MAX_OBSERVATIONS {
+        } else if self.list.len() < OBSERVATIONS_MAX {
             self.list.push(observation);
         } else {
             self.missed += 1;
@@ -276,11 +344,24 @@ impl Scheduler {
             queue: self.queue.lengths(),
             nodes: self.engine.cluster.snapshot().node_count(),
             pods: self.engine.cluster.bound_pod_count(),
-            assumed_pods: self.assumed.len(),
+            assumed_pods: self.unconfirmed.len() + self.bindings.len(),
             bindings: self.bindings.len(),
+            unresolved_bindings: self.bindings.unresolved(),
             in_flight: self.queue.in_flight_count(),
             in_flight_events,
             unschedulable,
+        }
+    }
+
+    /// What the scheduler keeps about pods on their way, for checks that it keeps neither too much nor too little.
+    pub fn books(&self) -> Books {
+        Books {
+            binding: self.bindings.iter().map(|binding| binding.pod().uid.clone()).collect(),
+            unconfirmed: self.unconfirmed.iter().cloned().collect(),
+            preempting: self.evictions.keys().cloned().collect(),
+            tickets: self.tickets.len(),
+            happenings: self.queue.kept_events().count(),
+            observations: self.queue.observations.list.len(),
         }
     }
 

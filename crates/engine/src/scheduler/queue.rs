@@ -214,6 +214,11 @@ impl Queue {
         self.by_uid.get(uid) == Some(&slot) && self.get(slot).place == Place::InFlight
     }
 
+    /// The slot of a pod that is being tried.
+    pub(super) fn in_flight_slot(&self, uid: &str) -> Option<Slot> {
+        self.by_uid.get(uid).copied().filter(|slot| self.get(*slot).place == Place::InFlight)
+    }
+
     pub(super) fn get(&self, slot: Slot) -> &Waiting {
         self.pods[slot].as_deref().expect("slots in use are filled")
     }

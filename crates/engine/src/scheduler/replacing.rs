@@ -27,7 +27,7 @@ impl Scheduler {
         self.break_off_consultation(now);
         self.leave_to_old_profiles();
         let used: Vec<Arc<Profile>> =
-            self.bindings.values().filter_map(|binding| binding.profile.clone()).collect();
+            self.bindings.iter().filter_map(|binding| binding.profile.clone()).collect();
         self.engine.replace(profiles, options.engine, &used);
         self.extenders = extenders;
         let SchedulerOptions { initial_backoff, max_backoff, max_unschedulable, .. } = options;
@@ -40,7 +40,7 @@ impl Scheduler {
     }
 
     /// Extenders' places in the configuration may be other ones now, so that their answers mean nothing.
-    fn break_off_consultation(&mut self, now: Timestamp) {
+    pub(super) fn break_off_consultation(&mut self, now: Timestamp) {
         self.tickets.retain(|_, waiter| !matches!(waiter, Waiter::Consultation { .. }));
         let Some(consultation) = self.consultation.take() else { return };
         let (uid, slot) = consultation.pod_and_slot();
@@ -52,13 +52,13 @@ impl Scheduler {
     /// Lets bindings that are under way go on with the plugins that they began with.
     fn leave_to_old_profiles(&mut self) {
         let mut kept: FxHashMap<&str, Arc<Profile>> = FxHashMap::default();
-        for binding in self.bindings.values_mut() {
-            let profiles = self.engine.profiles();
+        let profiles = self.engine.profiles();
+        self.bindings.change_all(|binding| {
             binding.leave_to(|name| {
                 let profile = profiles.iter().find(|profile| profile.scheduler_name == name)?;
                 Some(kept.entry(&profile.scheduler_name).or_insert_with(|| Arc::new(profile.clone())).clone())
             });
-        }
+        });
     }
 }
 

@@ -62,11 +62,25 @@ pub enum PodPlace {
         /// When it is given up.
         until: Timestamp,
     },
+    /// It has a node, and its PreBind plugins prepare what it needs there.
+    PreBind {
+        /// The node.
+        node: Arc<str>,
+        /// Since when.
+        since: Timestamp,
+    },
     /// It is being bound.
     Binding {
         /// To this node.
         node: Arc<str>,
         /// Since when.
+        since: Timestamp,
+    },
+    /// It may have been bound, or not: the API server is asked until that is known. Its room stays taken.
+    Unresolved {
+        /// The node that it may have been bound to.
+        node: Arc<str>,
+        /// When its binding began.
         since: Timestamp,
     },
 }
@@ -76,7 +90,7 @@ impl Scheduler {
     /// that waits: people ask about a name, and nobody else needs the queue by name.
     pub fn whereabouts(&mut self, namespace: &str, name: &str, now: Timestamp) -> Option<Whereabouts> {
         let is_named = |pod: &supercargo_model::Pod| *pod.name == *name && *pod.namespace == *namespace;
-        if let Some(binding) = self.bindings.values().find(|binding| is_named(binding.pod())) {
+        if let Some(binding) = self.bindings.iter().find(|binding| is_named(binding.pod())) {
             let uid = binding.pod().uid.clone();
             return Some(Whereabouts {
                 attempts: self.attempts_of(&uid).unwrap_or_default(),

@@ -63,7 +63,9 @@ pub enum QueueName {
     Held,
     Tried,
     Permit,
+    PreBind,
     Binding,
+    Unresolved,
     /// One that this version does not know.
     #[default]
     #[serde(other)]
@@ -187,9 +189,16 @@ impl From<Whereabouts> for PlaceReport {
                 plugins: names(plugins),
                 ..place(QueueName::Permit, None, Some(until))
             },
+            PodPlace::PreBind { node, since } => {
+                PlaceReport { node: Some(node.to_string()), ..place(QueueName::PreBind, Some(since), None) }
+            }
             PodPlace::Binding { node, since } => {
                 PlaceReport { node: Some(node.to_string()), ..place(QueueName::Binding, Some(since), None) }
             }
+            PodPlace::Unresolved { node, since } => PlaceReport {
+                node: Some(node.to_string()),
+                ..place(QueueName::Unresolved, Some(since), None)
+            },
         }
     }
 }

@@ -143,7 +143,13 @@ fn place(waits: &PlaceReport, now: Timestamp) -> String {
         QueueName::Permit => {
             format!("waits for {plugins} to let it go to {node}, given up {}", within(until))
         }
+        QueueName::PreBind => format!("on its way to {node}{since}: what it needs there is being prepared"),
         QueueName::Binding => format!("being bound to {node}{since}"),
+        QueueName::Unresolved => {
+            format!(
+                "perhaps bound to {node}{since}: the API server is asked, and its room stays taken until that is known"
+            )
+        }
         QueueName::Unknown => "somewhere that this version does not know".to_owned(),
     };
     let times = if *attempts == 1 { "once" } else { &*format!("{attempts} times") };

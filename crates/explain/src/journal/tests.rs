@@ -41,6 +41,7 @@ fn unfit(message: &str) -> Outcome {
 
 fn bound(pod: &Arc<Pod>, attempts: u32) -> Observation {
     Observation::Bound {
+        node: "n1".into(),
         pod: pod.clone(),
         attempts,
         since_queued: Duration::ZERO,
@@ -103,6 +104,7 @@ fn many_pods_stay_within_the_limits() {
         journal.decided(&decision(&pod, number, unfit(&format!("{number} {message}"))), 1);
         journal.decided(&decision(&pod, number, place("n1")), 2);
         let failure = Observation::NotBound {
+            node: "n1".into(),
             pod: pod.clone(),
             is_rejected: false,
             message: format!("{number} is not bound"),
@@ -159,6 +161,7 @@ fn eventful() -> PodReport {
     journal.decided(&decision(&a, -3_000, preempting), 2);
     journal.decided(&decision(&a, -300, place("n1")), 3);
     journal.observed(&Observation::NotBound {
+        node: "n1".into(),
         pod: a.clone(),
         is_rejected: true,
         message: "too late".to_owned(),

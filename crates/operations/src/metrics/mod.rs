@@ -71,6 +71,9 @@ pub struct Metrics {
     config_reloads: Series<1, Counter>,
     dropped_events: Series<0, Counter>,
     missed_observations: Series<0, Counter>,
+    unresolved_bindings: Series<0, Gauge>,
+    look_ups_failed: Series<0, Counter>,
+    answers_dropped: Series<0, Counter>,
 }
 
 /// The name of our election in `leader_election_master_status`, as upstream has it.
@@ -280,6 +283,24 @@ impl Metrics {
                 "Number of observations that the other metrics lack because there were too many at once",
                 [],
             ),
+            unresolved_bindings: Series::gauge(
+                all,
+                "supercargo_unresolved_bindings",
+                "Number of pods that may be bound or not, because the answer to their binding did not say so; their room stays taken",
+                [],
+            ),
+            look_ups_failed: Series::counter(
+                all,
+                "supercargo_look_ups_failed",
+                "Number of times the API server could not say whether a pod was bound",
+                [],
+            ),
+            answers_dropped: Series::counter(
+                all,
+                "supercargo_answers_dropped",
+                "Number of answers to orders that came too late or twice, and were dropped",
+                [],
+            ),
         };
         metrics.show_zeros();
         (metrics, Exposition { registry: Arc::new(registry) })
@@ -298,6 +319,9 @@ impl Metrics {
         self.after_flush.of([]);
         self.dropped_events.of([]);
         self.missed_observations.of([]);
+        self.unresolved_bindings.of([]);
+        self.look_ups_failed.of([]);
+        self.answers_dropped.of([]);
         self.algorithm_duration.of([]);
         self.preemption_victims.of([]);
         self.pod_attempts.of([]);
@@ -438,6 +462,21 @@ impl Metrics {
     /// So many observations were not counted.
     pub fn observations_missed(&mut self, times: u64) {
         self.missed_observations.of([]).inc_by(times);
+    }
+
+    /// So many pods may be bound or not.
+    pub fn unresolved_bindings(&mut self, pods: usize) {
+        self.unresolved_bindings.of([]).set(count(pods));
+    }
+
+    /// The API server could not say whether a pod was bound.
+    pub fn look_up_failed(&mut self) {
+        self.look_ups_failed.of([]).inc();
+    }
+
+    /// An answer came too late or twice.
+    pub fn answer_dropped(&mut self) {
+        self.answers_dropped.of([]).inc();
     }
 
     /// So many events were not recorded.

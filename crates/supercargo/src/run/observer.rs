@@ -159,7 +159,7 @@ impl Observer for RunObserver {
             Observation::Queued { queue, event, pods } => {
                 metrics.incoming(queue_of(queue), &event.label(), pods);
             }
-            Observation::Bound { pod, attempts, since_queued, since_attempt, was_flushed } => {
+            Observation::Bound { pod, attempts, since_queued, since_attempt, was_flushed, .. } => {
                 metrics.attempt(&pod.spec.scheduler_name, AttemptResult::Scheduled, since_attempt);
                 metrics.bound(attempts, since_queued);
                 if was_flushed {
@@ -176,7 +176,14 @@ impl Observer for RunObserver {
             Observation::PreemptionTried => metrics.preemption_attempt(),
             Observation::VictimsChosen(victims) => metrics.preemption(victims),
             Observation::Evicted { is_success, took } => metrics.evicted(is_success, took),
-            Observation::PermitAwaited { .. } => {}
+            Observation::LookUpFailed { .. } => metrics.look_up_failed(),
+            Observation::AnswerDropped => metrics.answer_dropped(),
+            // The driver logs these; how many bindings are unresolved is told with how things stand.
+            Observation::BoundByOther { .. }
+            | Observation::BindingUnknown { .. }
+            | Observation::Evicting { .. }
+            | Observation::NotEvicted { .. }
+            | Observation::PermitAwaited { .. } => {}
             Observation::PermitWaited { result, took } => metrics.permit_wait(result, took),
             Observation::Missed(times) => metrics.observations_missed(times),
         }
@@ -215,6 +222,7 @@ impl Observer for RunObserver {
         self.metrics.cache_size(Cached::Pods, standing.pods);
         self.metrics.cache_size(Cached::AssumedPods, standing.assumed_pods);
         self.metrics.under_way("binding", standing.bindings);
+        self.metrics.unresolved_bindings(standing.unresolved_bindings);
         self.stand_unschedulable(&standing.unschedulable);
         self.stand_in_flight(standing);
         self.count_asked();

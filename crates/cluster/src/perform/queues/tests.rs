@@ -62,6 +62,7 @@ fn started(queues: &mut Queues) -> Vec<(String, Lane)> {
     let mut started = Vec::new();
     while let Some(job) = queues.next() {
         started.push(match job {
+            Job::LookUp { pod, .. } => (format!("look up {}", pod.name), Lane::LookUps),
             Job::Bind { pod, .. } => (format!("bind {}", pod.name), Lane::Bindings(pod.uid.clone())),
             Job::UpdateStatus { pod, condition, nomination, .. } => {
                 let message = condition.map(|condition| condition.message).unwrap_or_default();
@@ -237,6 +238,7 @@ fn no_order_is_lost_or_carried_out_twice() {
             }
             while let Some(job) = queues.next() {
                 let (ticket, lane) = match job {
+                    Job::LookUp { ticket, .. } => (ticket, Lane::LookUps),
                     Job::Bind { ticket, pod, .. } => (ticket, Lane::Bindings(pod.uid.clone())),
                     Job::UpdateStatus { ticket, pod, .. } => (ticket, Lane::Statuses(pod.uid.clone())),
                     Job::Write { ticket, key, .. } => (ticket, Lane::Writes(key)),
@@ -248,7 +250,7 @@ fn no_order_is_lost_or_carried_out_twice() {
                     "seed {seed}: {lane:?} was done twice"
                 );
                 let is_busy = running.iter().any(|other| match (other, &lane) {
-                    (Lane::Events, _) | (_, Lane::Events) => false,
+                    (Lane::Events | Lane::LookUps, _) | (_, Lane::Events | Lane::LookUps) => false,
                     (Lane::Bindings(a) | Lane::Statuses(a), Lane::Bindings(b) | Lane::Statuses(b)) => a == b,
                     (a, b) => a == b,
                 });

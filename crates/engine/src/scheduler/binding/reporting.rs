@@ -6,7 +6,7 @@ use std::time::Duration;
 use supercargo_framework::Point;
 use supercargo_model::{Pod, Timestamp};
 
-use super::{Binding, QueuePlace, Stage};
+use super::{Binding, QueueEntry, Stage};
 use crate::scheduler::Scheduler;
 use crate::scheduler::attempts::Failure;
 use crate::scheduler::heap::Slot;
@@ -20,9 +20,9 @@ impl Binding {
 
     /// How often the pod was tried, if its entry of the queue is here.
     pub(in crate::scheduler) fn attempts(&self) -> Option<u32> {
-        match &self.place {
-            QueuePlace::InFlight(_) => None,
-            QueuePlace::Held(waiting) => Some(waiting.queued.attempts),
+        match &self.entry {
+            QueueEntry::InFlight => None,
+            QueueEntry::Held(waiting) => Some(waiting.queued.attempts),
         }
     }
 
@@ -35,7 +35,9 @@ impl Binding {
                 plugins: waits.iter().map(|wait| wait.plugin).collect(),
                 until: self.deadline().unwrap_or(since),
             },
-            Stage::PreBind(..) | Stage::Extender(_) | Stage::Bind(..) => PodPlace::Binding { node, since },
+            Stage::PreBind(..) => PodPlace::PreBind { node, since },
+            Stage::SeekBinder(_) | Stage::Extender(_) | Stage::Bind(..) => PodPlace::Binding { node, since },
+            Stage::Unresolved(_) => PodPlace::Unresolved { node, since },
         }
     }
 }
@@ -43,9 +45,10 @@ impl Binding {
 impl Scheduler {
     pub(super) fn observe_bound(&mut self, binding: &Binding, now: Timestamp) {
         self.observe_point(Point::Bind, &binding.pod, "Success", now.since(binding.began));
-        if let QueuePlace::Held(waiting) = &binding.place {
+        if let QueueEntry::Held(waiting) = &binding.entry {
             self.observe(Observation::Bound {
                 pod: binding.pod.clone(),
+                node: binding.node.clone(),
                 attempts: waiting.queued.attempts,
                 since_queued: now.since(waiting.queued.first_attempt_at.unwrap_or(now)),
                 since_attempt: waiting.since_attempt(now),
@@ -64,7 +67,7 @@ impl Scheduler {
                 return self.observe(Observation::PermitWaited { result: status, took });
             }
             Stage::PreBind(..) => Point::PreBind,
-            Stage::Extender(_) | Stage::Bind(..) => Point::Bind,
+            Stage::SeekBinder(_) | Stage::Extender(_) | Stage::Bind(..) | Stage::Unresolved(_) => Point::Bind,
         };
         let (pod, took) = (binding.pod.clone(), now.since(binding.began));
         self.observe_point(point, &pod, status, took);
@@ -88,10 +91,17 @@ impl Scheduler {
     }
 
     /// Puts a pod back into the queue that was given a node.
-    pub(in crate::scheduler) fn fail_placed(&mut self, slot: Slot, failure: Failure, now: Timestamp) {
+    pub(in crate::scheduler) fn fail_placed(
+        &mut self,
+        slot: Slot,
+        node: &Arc<str>,
+        failure: Failure,
+        now: Timestamp,
+    ) {
         let waiting = self.queue.get(slot);
         let observation = Observation::NotBound {
             pod: waiting.queued.pod.clone(),
+            node: node.clone(),
             is_rejected: failure.is_rejected,
             message: failure.message.clone(),
             since_attempt: waiting.since_attempt(now),

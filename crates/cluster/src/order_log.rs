@@ -1,0 +1,114 @@
+//! Log lines about what became of decisions and orders, in kube-scheduler's words where it has any. Failures are written at the
+//! default level, with the pod, the node, what failed and what happens next; each kind of failure has a limit of its own.
+
+use supercargo_engine::{Decision, Observation, Outcome};
+use supercargo_model::Pod;
+use tracing::{error, info, warn};
+
+use crate::limited_log::LimitedLog;
+
+/// Writes them. Clones share the limits.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OrderLog {
+    limited: LimitedLog,
+}
+
+impl OrderLog {
+    /// A pod was tried.
+    pub(crate) fn decided(&self, decision: &Decision) {
+        let pod = decision.pod.key();
+        match &decision.outcome {
+            Outcome::Place { node, feasible, .. } => {
+                info!(target: "v3", pod, node = &**node, feasibleNodes = feasible, "Pod gets a node");
+            }
+            Outcome::Unschedulable { message, .. } => {
+                info!(target: "v2", err = message, pod, "Unable to schedule pod; no fit; waiting");
+            }
+            Outcome::Failed { error } => {
+                if self.limited.admits("schedule") {
+                    error!(err = error, pod, "Error scheduling pod; retrying");
+                }
+            }
+        }
+    }
+
+    /// The scheduler did something else.
+    pub(crate) fn observed(&self, observation: &Observation) {
+        match observation {
+            Observation::Bound { pod, node, .. } => {
+                info!(target: "v2", pod = pod.key(), node = &**node, "Successfully bound pod to node");
+            }
+            Observation::NotBound { pod, node, is_rejected, message, .. } => {
+                self.not_bound(pod, node, *is_rejected, message);
+            }
+            Observation::BoundByOther { pod, node, bound_to } => {
+                if self.limited.admits("bound-by-other") {
+                    let pod = pod.key();
+                    warn!(pod, node = &**node, boundTo = &**bound_to, "Pod was bound by another writer");
+                }
+            }
+            Observation::BindingUnknown { pod, node, error } => {
+                if self.limited.admits("binding-unknown") {
+                    error!(
+                        err = error,
+                        pod = pod.key(),
+                        node = &**node,
+                        "Pod may be bound or not; its room stays taken, and the API server is asked"
+                    );
+                }
+            }
+            Observation::LookUpFailed { pod, error } => {
+                if self.limited.admits("look-up") {
+                    let pod = pod.key();
+                    error!(
+                        err = error,
+                        pod, "Pod cannot be looked up; its room stays taken, and it is tried again"
+                    );
+                }
+            }
+            Observation::Evicting { victim, preemptor, node } => {
+                let (pod, preemptor) = (victim.key(), preemptor.key());
+                info!(target: "v2", pod, preemptor, node = &**node, "Evicting pod to make room for a preemptor");
+            }
+            Observation::NotEvicted { victim, preemptor, error } => {
+                if self.limited.admits("evict") {
+                    error!(
+                        err = error,
+                        pod = victim.key(),
+                        preemptor = preemptor.key(),
+                        "Pod could not be evicted; its preemptor is tried again after a backoff"
+                    );
+                }
+            }
+            Observation::Queued { .. }
+            | Observation::AnswerDropped
+            | Observation::PointRan { .. }
+            | Observation::PreemptionTried
+            | Observation::VictimsChosen(_)
+            | Observation::Evicted { .. }
+            | Observation::PermitAwaited { .. }
+            | Observation::PermitWaited { .. }
+            | Observation::Missed(_) => {}
+        }
+    }
+
+    /// An order that no step waits for failed: a condition or an event that people do not get to see.
+    pub(crate) fn untold(&self, what: &'static str, about: &str, error: &str) {
+        if self.limited.admits(what) {
+            warn!(err = error, pod = about, "Failed to {what}; it is said again at the pod's next attempt");
+        }
+    }
+
+    /// Says how much was left out. To be called about once a second.
+    pub(crate) fn write_suppressed(&self) {
+        self.limited.write_suppressed();
+    }
+
+    fn not_bound(&self, pod: &Pod, node: &str, is_rejected: bool, message: &str) {
+        if is_rejected {
+            info!(target: "v2", err = message, pod = pod.key(), node, "Pod was not permitted on its node; waiting");
+        } else if self.limited.admits("bind") {
+            error!(err = message, pod = pod.key(), node, "Error binding pod; retrying after a backoff");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Bugs that tests can plant into the scheduler, to show that its checkers would find such a bug. Without the feature
+//! `planted-bugs`, which no released build has, the compiler removes them.
+
+/// A bug of the scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bug {
+    /// A binding goes on although the watch has said that its pod is bound.
+    BindingsOutliveConfirmation,
+    /// A pod that the watch has said to be bound stays in the queue.
+    BoundPodsStayQueued,
+    /// A binding that was answered by an error counts as not made.
+    ErrorsMeanUnbound,
+    /// The room of a pod that goes back into the queue stays taken.
+    RoomStaysTaken,
+    /// Victims are evicted for a pod that has got a node meanwhile.
+    EvictsForBoundPods,
+    /// An answer counts for whatever binding its pod has now.
+    UnfencedAnswers,
+    /// What is known about an order stays known after its answer.
+    TicketsStay,
+}
+
+impl Bug {
+    /// All of them.
+    pub const ALL: [Bug; 7] = [
+        Bug::BindingsOutliveConfirmation,
+        Bug::BoundPodsStayQueued,
+        Bug::ErrorsMeanUnbound,
+        Bug::RoomStaysTaken,
+        Bug::EvictsForBoundPods,
+        Bug::UnfencedAnswers,
+        Bug::TicketsStay,
+    ];
+}
+
+#[cfg(feature = "planted-bugs")]
+mod switch {
+    use std::cell::Cell;
+
+    use super::Bug;
+
+    thread_local! {
+        static PLANTED: Cell<Option<Bug>> = const { Cell::new(None) };
+    }
+
+    /// Plants a bug into all schedulers that this thread drives, or removes the one that is there.
+    pub fn plant(bug: Option<Bug>) {
+        PLANTED.set(bug);
+    }
+
+    pub(crate) fn is_planted(bug: Bug) -> bool {
+        PLANTED.get() == Some(bug)
+    }
+}
+
+#[cfg(not(feature = "planted-bugs"))]
+mod switch {
+    pub(crate) const fn is_planted(_: super::Bug) -> bool {
+        false
+    }
+}
+
+pub(crate) use switch::is_planted;
+#[cfg(feature = "planted-bugs")]
+pub use switch::plant;

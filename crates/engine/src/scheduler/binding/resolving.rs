@@ -1,0 +1,239 @@
+//! Whether a pod was bound, when the answer to its binding does not say so: the API server itself is asked, until it answers.
+//!
+//! A binding that was answered by an error may have been made all the same: the error may be that of a proxy, of a time-out,
+//! or of a second try. So the pod keeps its room until it is known not to be bound. The watch may know first; then there is
+//! nothing left to ask.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use supercargo_framework::Effect;
+use supercargo_model::{Decoded, Pod, Timestamp};
+
+use super::steps::{Asked, not_leading};
+use super::{Evidence, Pause, Stage};
+use crate::planted::{Bug, is_planted};
+use crate::scheduler::attempts::Failure;
+use crate::scheduler::observations::Observation;
+use crate::scheduler::{Scheduler, Waiter};
+
+/// An order that was given up without an answer may still be carried out for so long: the API server ends a request soon
+/// after its connection is closed.
+const ORDER_SETTLES_AFTER: Duration = Duration::from_secs(5);
+/// An extender that was not waited for may bind the pod for so long. It does not notice that nobody waits.
+const EXTENDER_SETTLES_AFTER: Duration = Duration::from_secs(30);
+/// How long the answer to a look-up is waited for; then the pod is looked up again.
+const LOOK_UP_PATIENCE: Duration = Duration::from_secs(60);
+/// The first wait after a look-up that failed; each further one is twice as long.
+const LOOK_UP_BACKOFF_FIRST: Duration = Duration::from_secs(1);
+/// The longest wait after a look-up that failed.
+const LOOK_UP_BACKOFF_MAX: Duration = Duration::from_secs(30);
+
+/// A binding whose outcome is not known.
+#[derive(Debug)]
+pub(super) struct Unresolved {
+    /// How the binding goes on if the pod is not bound.
+    onward: Onward,
+    /// When no order of the binding can be carried out any more.
+    settles: Timestamp,
+    /// How many look-ups have failed in a row.
+    failures: u32,
+    look_up: LookUp,
+}
+
+/// How a binding goes on once its pod is known not to be bound.
+#[derive(Debug)]
+pub(super) enum Onward {
+    /// The pod goes back into the queue.
+    Fail(Failure),
+    /// The next extender that binds, from this place of the configuration on, is asked; or else the plugins.
+    Extender(usize),
+    /// The Bind plugin of this number binds the pod.
+    Plugin(usize),
+}
+
+#[derive(Debug)]
+enum LookUp {
+    /// The API server was asked at a time, and has until another to answer.
+    Asked { at: Timestamp, until: Timestamp },
+    /// The API server is asked then.
+    Due { at: Timestamp },
+}
+
+/// What a look-up found out about the pod of a binding.
+enum Found {
+    /// The pod has a node.
+    Bound(Arc<Pod>),
+    /// The pod is gone, or has run its course, or is on its way out without a node.
+    Gone,
+    /// The pod has no node.
+    Unbound,
+    /// Nothing: the look-up failed.
+    Nothing,
+}
+
+impl Unresolved {
+    pub(super) fn deadline(&self) -> Timestamp {
+        match self.look_up {
+            LookUp::Asked { until, .. } => until,
+            LookUp::Due { at } => at,
+        }
+    }
+
+    /// Whether the API server was asked when an order might still have been on its way.
+    fn was_asked_too_early(&self) -> bool {
+        matches!(self.look_up, LookUp::Asked { at, .. } if at < self.settles)
+    }
+
+    /// The extenders of the configuration are others now: the plugins bind the pod if it has to be bound again.
+    pub(super) fn forget_extenders(&mut self) {
+        if let Onward::Extender(_) = self.onward {
+            self.onward = Onward::Plugin(0);
+        }
+    }
+}
+
+impl Scheduler {
+    /// Goes on after a binder that did not bind the pod for sure; looks the pod up first if it may be bound.
+    pub(super) fn settle(&mut self, uid: &Arc<str>, onward: Onward, now: Timestamp) {
+        let Some(binding) = self.bindings.get(uid) else { return };
+        if binding.evidence.is_unbound() || is_planted(Bug::ErrorsMeanUnbound) {
+            return self.go_onward(uid, onward, now);
+        }
+        let settles = match (binding.evidence.may_come(), &binding.stage) {
+            (false, _) => now,
+            (true, Stage::Extender(_)) => now.after(EXTENDER_SETTLES_AFTER),
+            (true, _) => now.after(ORDER_SETTLES_AFTER),
+        };
+        let (pod, node) = (binding.pod.clone(), binding.node.clone());
+        let error = match &onward {
+            Onward::Fail(failure) => failure.message.clone(),
+            Onward::Extender(_) | Onward::Plugin(_) => "the binder gave up".to_owned(),
+        };
+        self.observe(Observation::BindingUnknown { pod, node, error });
+        let unresolved = Unresolved { onward, settles, failures: 0, look_up: LookUp::Due { at: now } };
+        self.bindings.change(uid, |binding| binding.stage = Stage::Unresolved(Box::new(unresolved)));
+        self.look_up(uid, now);
+    }
+
+    /// The pod is not bound: its binding goes on, or ends.
+    fn go_onward(&mut self, uid: &Arc<str>, onward: Onward, now: Timestamp) {
+        let onward = if self.leads { onward } else { Onward::Fail(not_leading()) };
+        let stage = match onward {
+            Onward::Fail(failure) => return self.fail_binding(uid, failure, now),
+            Onward::Extender(from) => Stage::SeekBinder(from),
+            Onward::Plugin(number) => Stage::Bind(number, Pause::default()),
+        };
+        self.bindings.change(uid, |binding| {
+            (binding.stage, binding.evidence) = (stage, Evidence::default());
+        });
+        self.go_on(uid, None, now);
+    }
+
+    fn look_up(&mut self, uid: &Arc<str>, now: Timestamp) {
+        let until = now.after(LOOK_UP_PATIENCE);
+        let pod =
+            self.change_unresolved(uid, |unresolved| unresolved.look_up = LookUp::Asked { at: now, until });
+        let Some((pod, asked)) = pod.zip(self.next_round(uid)) else { return };
+        self.order_and_wait(Effect::LookUp { pod }, Waiter::LookUp(asked));
+    }
+
+    /// A look-up is due, or was not answered.
+    pub(super) fn look_up_again(&mut self, uid: &Arc<str>, now: Timestamp) {
+        let is_unanswered = |unresolved: &Unresolved| matches!(unresolved.look_up, LookUp::Asked { .. });
+        let unanswered = match self.bindings.get(uid).map(|binding| &binding.stage) {
+            Some(Stage::Unresolved(unresolved)) => is_unanswered(unresolved),
+            _ => return,
+        };
+        if unanswered {
+            self.look_up_failed(uid, "no answer in time".to_owned(), now);
+        } else {
+            self.look_up(uid, now);
+        }
+    }
+
+    /// The API server said what became of a pod, or could not be asked.
+    pub(in crate::scheduler) fn resolve(
+        &mut self,
+        asked: &Asked,
+        found: Result<Option<Decoded>, String>,
+        now: Timestamp,
+    ) {
+        let uid = asked.uid();
+        let is_current = self.bindings.get(uid).is_some_and(|binding| asked.is_current(binding));
+        if !is_current {
+            return self.observe(Observation::AnswerDropped);
+        }
+        let found = match found {
+            Ok(found) => self.read(uid, found),
+            Err(error) => {
+                self.look_up_failed(uid, error, now);
+                Found::Nothing
+            }
+        };
+        match found {
+            Found::Nothing => {}
+            Found::Bound(pod) => self.put_bound_pod(&pod, now),
+            Found::Gone => self.remove_pod(uid, now),
+            Found::Unbound => self.found_unbound(uid, now),
+        }
+    }
+
+    /// What an object that was looked up says about the pod with this UID.
+    fn read(&mut self, uid: &Arc<str>, found: Option<Decoded>) -> Found {
+        let Some(Decoded::Pod(words)) = found else { return Found::Gone };
+        if *words.metadata().uid != **uid || words.is_finished() {
+            return Found::Gone;
+        }
+        let pod = Arc::new(self.engine.cluster.interner().pod(*words));
+        match &pod.node_name {
+            Some(_) => Found::Bound(pod),
+            // The API server binds no pod that is being deleted.
+            None if pod.is_terminating() => Found::Gone,
+            None => Found::Unbound,
+        }
+    }
+
+    fn found_unbound(&mut self, uid: &Arc<str>, now: Timestamp) {
+        let onward = self.bindings.change(uid, |binding| match &mut binding.stage {
+            Stage::Unresolved(unresolved) if unresolved.was_asked_too_early() => {
+                // An order may have been carried out since: the pod is looked up once more when none can be on its way.
+                let at = unresolved.settles.max(now);
+                (unresolved.look_up, unresolved.failures) = (LookUp::Due { at }, 0);
+                None
+            }
+            Stage::Unresolved(unresolved) => {
+                let failure = Failure::error(String::new());
+                Some(std::mem::replace(&mut unresolved.onward, Onward::Fail(failure)))
+            }
+            _ => None,
+        });
+        if let Some(onward) = onward.flatten() {
+            self.go_onward(uid, onward, now);
+        }
+    }
+
+    fn look_up_failed(&mut self, uid: &Arc<str>, error: String, now: Timestamp) {
+        let pod = self.change_unresolved(uid, |unresolved| {
+            let doublings = unresolved.failures.min(u32::BITS - 1);
+            let wait = LOOK_UP_BACKOFF_FIRST.saturating_mul(1 << doublings).min(LOOK_UP_BACKOFF_MAX);
+            unresolved.failures = unresolved.failures.saturating_add(1);
+            unresolved.look_up = LookUp::Due { at: now.after(wait) };
+        });
+        if let Some(pod) = pod {
+            self.observe(Observation::LookUpFailed { pod, error });
+        }
+    }
+
+    /// Changes an unresolved binding; its pod, or none if the binding is at another stage.
+    fn change_unresolved(&mut self, uid: &str, act: impl FnOnce(&mut Unresolved)) -> Option<Arc<Pod>> {
+        let changed = self.bindings.change(uid, |binding| match &mut binding.stage {
+            Stage::Unresolved(unresolved) => {
+                act(unresolved);
+                Some(binding.pod.clone())
+            }
+            _ => None,
+        });
+        changed.flatten()
+    }
+}

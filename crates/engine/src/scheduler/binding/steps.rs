@@ -1,0 +1,322 @@
+//! The steps of a binding, and the answers that they wait for.
+
+use std::sync::Arc;
+
+use supercargo_framework::{
+    Conclusion, Effect, ExtenderQuestion, GoDuration, News, PodsToActivate, Point, Status, Step,
+};
+use supercargo_model::{Pod, Timestamp};
+
+use super::resolving::Onward;
+use super::{Binder, Pause, PermitWait, QueueEntry, Stage, concerns, failure};
+use crate::planted::{Bug, is_planted};
+use crate::scheduler::attempts::Failure;
+use crate::scheduler::happenings::Happening;
+use crate::scheduler::observations::Observation;
+use crate::scheduler::{Scheduler, Waiter};
+
+/// Whose answer an order brings: that of one round of one binding. No other round, nor another binding of the same pod, takes it.
+#[derive(Clone, Debug)]
+pub(in crate::scheduler) struct Asked {
+    uid: Arc<str>,
+    binding: u64,
+    round: u64,
+    /// Whether the order can bind the pod.
+    is_bind: bool,
+}
+
+/// How far a step has come.
+enum Stepped {
+    /// There is another step.
+    On,
+    Bound,
+    /// The binding ends, or goes on with another binder.
+    Ended(Onward),
+    /// The step waits, also for these effects to be carried out.
+    Waits(Vec<Effect>),
+}
+
+impl Scheduler {
+    /// Takes a binding as far as it goes without waiting, beginning with the news of what it waited for.
+    pub(super) fn go_on(&mut self, uid: &Arc<str>, mut news: Option<News<'_>>, now: Timestamp) {
+        loop {
+            let Some(binding) = self.bindings.get(uid) else { return };
+            match &binding.stage {
+                Stage::Permit(waits) if !waits.is_empty() => return,
+                Stage::Extender(_) | Stage::Unresolved(_) => return,
+                Stage::Permit(_) => self.leave_permit(uid, now),
+                Stage::SeekBinder(from) => {
+                    let from = *from;
+                    if self.ask_binder(uid, from, now) {
+                        return;
+                    }
+                }
+                Stage::PreBind(..) | Stage::Bind(..) => match self.step(uid, news.take(), now) {
+                    Stepped::On => {}
+                    Stepped::Bound => return self.bound(uid, now),
+                    Stepped::Ended(onward) => return self.settle(uid, onward, now),
+                    Stepped::Waits(effects) => return self.give(uid, effects, now),
+                },
+            }
+        }
+    }
+
+    /// Orders what a step wants done.
+    fn give(&mut self, uid: &Arc<str>, effects: Vec<Effect>, now: Timestamp) {
+        if !self.leads && !effects.is_empty() {
+            return self.settle(uid, Onward::Fail(not_leading()), now);
+        }
+        let Some(asked) = self.next_round(uid) else { return };
+        if asked.is_bind {
+            self.bindings.change(uid, |binding| binding.evidence.ordered(effects.len()));
+        }
+        for effect in effects {
+            self.order_and_wait(effect, Waiter::Binding(asked.clone()));
+        }
+    }
+
+    /// From now on only answers to what is ordered next count for this binding.
+    pub(super) fn next_round(&mut self, uid: &Arc<str>) -> Option<Asked> {
+        self.last_round += 1;
+        let round = self.last_round;
+        self.bindings.change(uid, |binding| {
+            binding.round = round;
+            let is_bind = matches!(binding.stage, Stage::Bind(..) | Stage::Extender(_));
+            Asked { uid: uid.clone(), binding: binding.number, round, is_bind }
+        })
+    }
+
+    /// All plugins allow the pod to go to its node. It leaves the queue's books: it is not tried any more.
+    fn leave_permit(&mut self, uid: &Arc<str>, now: Timestamp) {
+        let Some((has_waited, took, PodsToActivate(wanted))) = self.bindings.change(uid, |binding| {
+            let took = now.since(binding.began);
+            (binding.stage, binding.began) = (Stage::PreBind(0, Pause::default()), now);
+            (binding.has_waited, took, binding.state.take())
+        }) else {
+            return;
+        };
+        self.activate(&wanted, now);
+        if let Some(waiting) = self.with_house(now, |queue, house| queue.remove(house, uid)) {
+            self.bindings.change(uid, |binding| binding.entry = QueueEntry::Held(waiting));
+        }
+        if has_waited {
+            self.observe(Observation::PermitWaited { result: "Success", took });
+        }
+    }
+
+    /// Asks the first extender from a place of the configuration on that binds the pod; false if there is none, so that the
+    /// plugins bind it.
+    fn ask_binder(&mut self, uid: &Arc<str>, from: usize, now: Timestamp) -> bool {
+        let Some(binding) = self.bindings.get(uid) else { return true };
+        let (pod, node) = (binding.pod.clone(), binding.node.clone());
+        let Some(extender) = self.binder(from, &pod) else {
+            self.bindings.change(uid, |binding| binding.stage = Stage::Bind(0, Pause::default()));
+            return false;
+        };
+        self.bindings.change(uid, |binding| binding.stage = Stage::Extender(Binder::Configured(extender)));
+        let question = ExtenderQuestion::Bind { pod, node };
+        self.give(uid, vec![Effect::Ask { extender, question }], now);
+        true
+    }
+
+    /// Does one step of a binding that is at PreBind or Bind.
+    fn step(&mut self, uid: &Arc<str>, news: Option<News<'_>>, now: Timestamp) -> Stepped {
+        let Some(binding) = self.bindings.get(uid) else {
+            return Stepped::Ended(Onward::Fail(Failure::error("the binding has ended".to_owned())));
+        };
+        let (pod, node, profile) = (binding.pod.clone(), binding.node.clone(), binding.profile.clone());
+        let (began, was_pre_bind) = (binding.began, matches!(binding.stage, Stage::PreBind(..)));
+        let Some(row) = self.engine.cluster.snapshot().row_of(&node) else {
+            return Stepped::Ended(Onward::Fail(Failure::error(format!("node {node:?} not found"))));
+        };
+        let taken = self.bindings.change(uid, |binding| {
+            let stage = std::mem::replace(&mut binding.stage, Stage::SeekBinder(0));
+            (std::mem::take(&mut binding.state), stage)
+        });
+        let (mut state, mut stage) = taken.expect("the binding was just seen");
+        let stepped =
+            self.engine.with_cycle_of(profile.as_deref(), &pod, &mut state, now, |profile, cycle, _| {
+                let node = cycle.cluster().node(row);
+                let (number, step, name) = match &stage {
+                    Stage::PreBind(number, _) => {
+                        let Some(named) = profile.pre_bind.get(*number) else {
+                            stage = Stage::SeekBinder(0);
+                            return Stepped::On;
+                        };
+                        let step = match &news {
+                            _ if !concerns(profile, named.name, &pod) => Step::Done(Status::skip()),
+                            None => named.plugin.pre_bind(cycle, node),
+                            Some(news) => named.plugin.resume(cycle, node, news),
+                        };
+                        (*number, step, named.name)
+                    }
+                    Stage::Bind(number, _) => {
+                        let Some(named) = profile.bind.get(*number) else {
+                            let error = "no Bind plugin took the pod; enable DefaultBinder as the last one";
+                            return Stepped::Ended(Onward::Fail(Failure::error(error.to_owned())));
+                        };
+                        let step = match &news {
+                            None => named.plugin.bind(cycle, node),
+                            Some(news) => named.plugin.resume(cycle, node, news),
+                        };
+                        (*number, step, named.name)
+                    }
+                    Stage::Permit(_) | Stage::SeekBinder(_) | Stage::Extender(_) | Stage::Unresolved(_) => {
+                        unreachable!("only PreBind and Bind have steps")
+                    }
+                };
+                let is_bind = matches!(stage, Stage::Bind(..));
+                let at = |number, pause| {
+                    if is_bind { Stage::Bind(number, pause) } else { Stage::PreBind(number, pause) }
+                };
+                match step {
+                    Step::Done(status) if status.is_success() && is_bind => Stepped::Bound,
+                    Step::Done(status) if is_bind && status.is_skip() => {
+                        Stepped::Ended(Onward::Plugin(number + 1))
+                    }
+                    Step::Done(status) if status.is_success() || status.is_skip() => {
+                        stage = at(number + 1, Pause::default());
+                        Stepped::On
+                    }
+                    Step::Done(status) => {
+                        let point = if is_bind { "Bind" } else { "PreBind" };
+                        Stepped::Ended(Onward::Fail(failure(&status, name, point)))
+                    }
+                    Step::Wait { effects, events, deadline } => {
+                        stage = at(number, Pause { orders: effects.len(), events, deadline });
+                        Stepped::Waits(effects)
+                    }
+                }
+            });
+        let ends_pre_bind = was_pre_bind && matches!(stage, Stage::SeekBinder(_));
+        self.bindings.change(uid, |binding| {
+            (binding.state, binding.stage) = (state, stage);
+            if ends_pre_bind {
+                binding.began = now;
+            }
+        });
+        if ends_pre_bind {
+            self.observe_point(Point::PreBind, &pod, "Success", now.since(began));
+        }
+        stepped
+    }
+
+    /// An order of a step ended.
+    pub(in crate::scheduler) fn conclude_step(
+        &mut self,
+        asked: &Asked,
+        conclusion: &Conclusion,
+        now: Timestamp,
+    ) {
+        let uid = &asked.uid;
+        let current = self.bindings.change(uid, |binding| {
+            if binding.number != asked.binding && !is_planted(Bug::UnfencedAnswers) {
+                return None;
+            }
+            if asked.is_bind {
+                binding.evidence.answered(conclusion);
+            }
+            if binding.round != asked.round && !is_planted(Bug::UnfencedAnswers) {
+                return None;
+            }
+            match &mut binding.stage {
+                Stage::Extender(binder) => Some((Some(*binder), 0)),
+                Stage::PreBind(_, pause) | Stage::Bind(_, pause) => {
+                    pause.orders = pause.orders.saturating_sub(1);
+                    Some((None, pause.orders))
+                }
+                Stage::Permit(_) | Stage::SeekBinder(_) | Stage::Unresolved(_) => None,
+            }
+        });
+        match (current.flatten(), conclusion.error()) {
+            (None, _) => self.answered_late(uid, conclusion),
+            (Some((Some(binder), _)), error) => self.conclude_extender(uid, binder, error, now),
+            (Some((None, _)), Some(error)) => self.go_on(uid, Some(News::Failed { error }), now),
+            (Some((None, 0)), None) => self.go_on(uid, Some(News::Succeeded), now),
+            (Some((None, _)), None) => {}
+        }
+    }
+
+    /// An answer came that no step waits for any more. That an order was done which the watch has confirmed already is no
+    /// news; any other late answer is counted, and changes nothing.
+    pub(in crate::scheduler) fn answered_late(&mut self, uid: &str, conclusion: &Conclusion) {
+        let is_known = self.engine.cluster.bound_pod(uid).is_some() && !self.bindings.contains(uid);
+        if !(is_known && *conclusion == Conclusion::Done) {
+            self.observe(Observation::AnswerDropped);
+        }
+    }
+
+    /// An extender has bound the pod, or not.
+    fn conclude_extender(&mut self, uid: &Arc<str>, binder: Binder, error: Option<&str>, now: Timestamp) {
+        let Some(error) = error else { return self.bound(uid, now) };
+        let onward = match binder {
+            Binder::Configured(number) if self.is_ignorable(number) => Onward::Extender(number + 1),
+            Binder::Configured(_) | Binder::Former => Onward::Fail(Failure::error(error.to_owned())),
+        };
+        self.settle(uid, onward, now);
+    }
+
+    /// Tells the steps that wait for it that something happened.
+    pub(in crate::scheduler) fn resume_bindings(&mut self, happening: &Happening, now: Timestamp) {
+        if !self.bindings.listens() {
+            return;
+        }
+        let waiting = self.bindings.listeners(|binding| {
+            binding.pause().is_some_and(|pause| {
+                pause.orders == 0 && pause.events.iter().any(|event| event.covers(&happening.event))
+            })
+        });
+        for uid in waiting {
+            self.go_on(&uid, Some(News::Changed(happening.what.change())), now);
+        }
+    }
+
+    /// A binding has waited too long: at Permit, for what a step waits for, or for the API server's word.
+    pub(in crate::scheduler) fn time_out(&mut self, uid: &Arc<str>, now: Timestamp) {
+        let Some(binding) = self.bindings.get(uid) else { return };
+        match &binding.stage {
+            Stage::Permit(waits) => {
+                let Some(wait) = waits.iter().find(|wait| wait.deadline <= now) else { return };
+                let PermitWait { plugin, timeout, .. } = *wait;
+                let timeout = GoDuration(i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX));
+                let message = format!("rejected due to timeout after waiting {timeout} at plugin {plugin}");
+                self.fail_binding(uid, Failure::rejected(plugin, &message), now);
+            }
+            Stage::Unresolved(_) => self.look_up_again(uid, now),
+            Stage::PreBind(..) | Stage::Bind(..) => self.go_on(uid, Some(News::TimedOut), now),
+            Stage::SeekBinder(_) | Stage::Extender(_) => {}
+        }
+    }
+
+    /// Tries the pods that plugins want to be tried.
+    pub(super) fn activate(&mut self, wanted: &[Arc<str>], now: Timestamp) {
+        for uid in wanted {
+            self.with_house(now, |queue, house| queue.activate(house, uid));
+        }
+    }
+
+    /// Takes note of a newer state of a pod that is on its way.
+    pub(in crate::scheduler) fn refresh_binding(&mut self, pod: &Arc<Pod>) {
+        self.bindings.change(&pod.uid, |binding| {
+            if let QueueEntry::Held(waiting) = &mut binding.entry {
+                waiting.queued.pod = pod.clone();
+            }
+        });
+    }
+}
+
+impl Asked {
+    /// The pod whose binding asked.
+    pub(in crate::scheduler) fn uid(&self) -> &Arc<str> {
+        &self.uid
+    }
+
+    /// Whether a binding still waits for the answer.
+    pub(super) fn is_current(&self, binding: &super::Binding) -> bool {
+        binding.number == self.binding && binding.round == self.round
+    }
+}
+
+pub(super) fn not_leading() -> Failure {
+    Failure::error("this replica does not lead any more".to_owned())
+}
