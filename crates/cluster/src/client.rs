@@ -32,14 +32,28 @@ pub struct ConnectOptions {
     pub master: Option<String>,
     /// How many requests are made; none for as many as there are.
     pub limit: Option<RateLimit>,
+    /// Where to look if neither a kubeconfig file nor an address is named.
+    pub search: Search,
+}
+
+/// Where to look for a cluster that nobody has named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Search {
+    /// The cluster that this process is a pod of, then the kubeconfig of the user (`$KUBECONFIG`, `~/.kube/config`): for commands
+    /// that people type, and that write nothing.
+    #[default]
+    PodThenUser,
+    /// The cluster that this process is a pod of, and no other: for a scheduler, which must not take over whatever cluster the
+    /// shell that started it happens to point at.
+    PodOnly,
 }
 
 impl ConnectOptions {
-    /// What a configuration and `--master` say.
+    /// What a configuration and `--master` say, for a scheduler.
     pub fn new(connection: &ClientConnection, master: Option<String>) -> Self {
         let kubeconfig = Some(&connection.kubeconfig).filter(|path| !path.is_empty()).map(PathBuf::from);
         let limit = RateLimit::new(connection.qps, connection.burst);
-        ConnectOptions { kubeconfig, context: None, master, limit }
+        ConnectOptions { kubeconfig, context: None, master, limit, search: Search::PodOnly }
     }
 }
 
@@ -85,6 +99,16 @@ pub enum ConnectError {
         /// Why there is none.
         kubeconfig: String,
     },
+    /// Nothing says where the API server is, and the kubeconfig of the user does not count. Begins as kube-scheduler's message does.
+    #[error(
+        "invalid configuration: no configuration has been provided: this is not a pod of a cluster ({in_cluster}); name a \
+         cluster with --kubeconfig, with --master, or with clientConnection.kubeconfig in the file of --config ($KUBECONFIG and \
+         ~/.kube/config are not used, so that no cluster is taken over by mistake)"
+    )]
+    Unnamed {
+        /// Why it is none.
+        in_cluster: String,
+    },
     /// The address of another server is none.
     #[error("{url:?} is not the address of a scheduler such as https://10.0.0.1:10259: {reason}")]
     Component {
@@ -117,7 +141,8 @@ impl ApiServer {
     /// Gets ready to talk to the server. Whether it is there shows at the first request.
     ///
     /// Found is, in this order: the kubeconfig file that is named, the address alone, the cluster that this process is a
-    /// pod of, the kubeconfig of the user (`$KUBECONFIG`, `~/.kube/config`). With a context, it is a kubeconfig's.
+    /// pod of, the kubeconfig of the user (`$KUBECONFIG`, `~/.kube/config`) if the search includes it. With a context, it is a
+    /// kubeconfig's.
     pub async fn connect(options: &ConnectOptions) -> Result<Self, ConnectError> {
         ApiServer::of_config(find(options).await?, options.limit)
     }
@@ -132,7 +157,7 @@ async fn find(options: &ConnectOptions) -> Result<kube::Config, ConnectError> {
         // Only the user's kubeconfig has contexts.
         (None, _) if choice.context.is_some() => from_user(&choice).await?,
         (None, Some(master)) => kube::Config::new(master.clone()),
-        (None, None) => from_surroundings().await?,
+        (None, None) => from_surroundings(options.search).await?,
     };
     if let Some(master) = master {
         config.cluster_url = master;
@@ -158,11 +183,14 @@ async fn from_user(choice: &KubeConfigOptions) -> Result<kube::Config, ConnectEr
         .map_err(|error| ConnectError::Context { context, reason: chain(&error) })
 }
 
-async fn from_surroundings() -> Result<kube::Config, ConnectError> {
+async fn from_surroundings(search: Search) -> Result<kube::Config, ConnectError> {
     let in_cluster = match kube::Config::incluster() {
         Ok(config) => return Ok(config),
         Err(error) => chain(&error),
     };
+    if search == Search::PodOnly {
+        return Err(ConnectError::Unnamed { in_cluster });
+    }
     kube::Config::from_kubeconfig(&KubeConfigOptions::default())
         .await
         .map_err(|error| ConnectError::Nowhere { in_cluster, kubeconfig: chain(&error) })
@@ -250,6 +278,17 @@ mod tests {
             ConnectOptions { kubeconfig: Some("/nowhere/config".into()), ..ConnectOptions::default() };
         let error = ApiServer::connect(&options).await.expect_err("there is no such file").to_string();
         assert!(error.contains("/nowhere/config") && error.contains("--kubeconfig"), "{error}");
+    }
+
+    /// The machine that runs tests is no pod of a cluster; if it were, this would find that cluster.
+    #[tokio::test]
+    async fn a_scheduler_takes_no_cluster_that_nobody_has_named() {
+        let connection = ClientConnection::default();
+        let options = ConnectOptions::new(&connection, None);
+        assert_eq!(options.search, Search::PodOnly);
+        let error = ApiServer::connect(&options).await.expect_err("this is no pod").to_string();
+        let begins = "invalid configuration: no configuration has been provided";
+        assert!(error.starts_with(begins) && error.contains("--kubeconfig"), "{error}");
     }
 
     #[tokio::test]

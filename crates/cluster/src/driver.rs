@@ -179,8 +179,13 @@ impl<O: Observer> Driver<O> {
         let scheduler = scheduler.with_stopwatch(Stopwatch(elapsed));
         // Replicas with the same seed do not watch, and come back after an outage, in step.
         let own_seed = named_seed(seed, &hostname);
-        let (watches, watched) =
-            Watches::start(server.clone(), own_seed, scheduler.profiles(), !extenders.is_empty());
+        let (watches, watched) = Watches::start(
+            server.clone(),
+            own_seed,
+            scheduler.profiles(),
+            !extenders.is_empty(),
+            tasks.clone(),
+        );
         let log = OrderLog::default();
         let performer = PerformerOptions {
             server,

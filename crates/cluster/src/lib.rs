@@ -27,7 +27,7 @@ mod write_gate;
 pub mod fake;
 
 pub use client::{
-    ApiServer, ComponentOptions, ConnectError, ConnectOptions, RateLimit, RequestError, hostname,
+    ApiServer, ComponentOptions, ConnectError, ConnectOptions, RateLimit, RequestError, Search, hostname,
 };
 pub use clock::Clock;
 pub use driver::{Attempt, Command, Driver, DriverOptions, Located, Observer, ReloadRefused, Replacement};

@@ -122,6 +122,8 @@ impl Tasks {
         let supervised = async move {
             // Declared before the work, therefore dropped after it when the task is aborted.
             let ended = ended;
+            #[cfg(feature = "test-faults")]
+            let work = faults::with_fault(name.clone(), work);
             let cause = match caught(work).await {
                 Ok(()) if span == Span::Finite => None,
                 Ok(()) => Some(TaskEndCause::Returned),
@@ -190,6 +192,33 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
     text.unwrap_or_else(|| "a panic without a message".to_owned())
+}
+
+/// Faults that an end-to-end test asks for.
+#[cfg(feature = "test-faults")]
+mod faults {
+    use std::borrow::Cow;
+    use std::future::Future;
+
+    use tokio::signal::unix::{SignalKind, signal};
+
+    /// The name of the task that panics when the process gets SIGUSR1.
+    const TASK_VARIABLE: &str = "SUPERCARGO_TEST_FAULT_TASK";
+
+    /// The work of a task, which panics on demand if it is the task that the environment names.
+    pub(super) async fn with_fault(name: Cow<'static, str>, work: impl Future<Output = ()>) {
+        #[expect(clippy::disallowed_methods, reason = "how a test of the whole process names a task")]
+        let is_named = std::env::var(TASK_VARIABLE).is_ok_and(|named| named == name);
+        if !is_named {
+            return work.await;
+        }
+        let mut demand = signal(SignalKind::user_defined1()).expect("a test can listen for signals");
+        tokio::select! {
+            biased;
+            _ = demand.recv() => panic!("asked to by a test"),
+            () = work => {}
+        }
+    }
 }
 
 #[cfg(test)]

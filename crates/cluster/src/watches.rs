@@ -9,9 +9,9 @@ use supercargo_engine::Everything;
 use supercargo_framework::Profile;
 use supercargo_model::{Decoded, Decoder, KindId};
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
 
 use crate::client::ApiServer;
+use crate::tasks::{Task, Tasks};
 use crate::watch::{
     NODES, PODS, PODS_NOT_FINISHED, Telling, WatchEvent, WatchRequest, Watched, watch_as_asked,
 };
@@ -26,6 +26,7 @@ const WATCHED_WAITING_MAX: usize = 1024;
 pub(crate) struct Watches {
     server: ApiServer,
     seed: u64,
+    tasks: Tasks,
     sender: mpsc::Sender<WatchEvent>,
     running: BTreeMap<KindId, Running>,
     /// What is known of the kinds that the profiles read.
@@ -41,7 +42,7 @@ pub(crate) struct Watches {
 /// A watch of a kind.
 #[derive(Debug)]
 struct Running {
-    task: JoinHandle<()>,
+    task: Task,
     asking: watch::Sender<Telling>,
     /// The number of its first telling: events with a smaller one are of a former watch of the kind.
     first: u64,
@@ -74,11 +75,13 @@ impl Watches {
         seed: u64,
         profiles: &[Profile],
         has_extenders: bool,
+        tasks: Tasks,
     ) -> (Self, mpsc::Receiver<WatchEvent>) {
         let (sender, watched) = mpsc::channel(WATCHED_WAITING_MAX);
         let mut watches = Watches {
             server,
             seed,
+            tasks,
             sender,
             running: BTreeMap::new(),
             progress: Progress::default(),
@@ -216,7 +219,9 @@ impl Watches {
         let number = self.tellings;
         let (asking, asked) = watch::channel(Telling { number, decoder: decoder(profiles, keeps_texts) });
         let (server, sender) = (self.server.clone(), self.sender.clone());
-        let task = tokio::spawn(watch_as_asked(server, request, asked, self.seed, sender));
+        let watching = watch_as_asked(server, request, asked, self.seed, sender);
+        // A watch returns only if the driver is gone.
+        let task = self.tasks.spawn_finite(format!("watch of {}", kind.plural), watching);
         let texts = if keeps_texts { Texts::Kept } else { Texts::Dropped };
         self.running.insert(kind, Running { task, asking, first: number, texts });
     }
@@ -235,9 +240,7 @@ impl Watches {
         for kind in kinds {
             self.progress.forget(*kind);
             if let Some(running) = self.running.remove(kind) {
-                running.task.abort();
-                // That it was ended is no error.
-                let _ = running.task.await;
+                running.task.end().await;
             }
         }
         kinds.iter().map(|kind| Everything::Objects(*kind, BTreeSet::new())).collect()

@@ -39,11 +39,12 @@ mod verdicts;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::bench::DecideOptions;
@@ -145,6 +146,7 @@ fn parse(words: Vec<OsString>) -> CommandLine {
         && let Some(command) = command.find_subcommand(name)
     {
         flags.shown = flag_values(command, matches);
+        flags.given = given_flags(command, matches);
     }
     line
 }
@@ -161,6 +163,15 @@ fn flag_values(command: &clap::Command, matches: &ArgMatches) -> BTreeMap<String
             (name.to_owned(), value)
         })
         .collect()
+}
+
+/// The names of the flags that stand on the command line.
+fn given_flags(command: &clap::Command, matches: &ArgMatches) -> BTreeSet<String> {
+    let is_given = |argument: &&clap::Arg| {
+        matches.value_source(argument.get_id().as_str()) == Some(ValueSource::CommandLine)
+    };
+    let given = command.get_arguments().filter(is_given);
+    given.filter_map(|argument| argument.get_long().map(str::to_owned)).collect()
 }
 
 /// The commands, under the name by which they were called: kubectl runs `kubectl-supercargo` for `kubectl supercargo`.

@@ -40,7 +40,7 @@ pub(crate) struct LiveObjects {
 impl ConnectArguments {
     pub(crate) fn options(&self) -> ConnectOptions {
         let ConnectArguments { kubeconfig, context, master } = self.clone();
-        ConnectOptions { kubeconfig, context, master, limit: None }
+        ConnectOptions { kubeconfig, context, master, ..ConnectOptions::default() }
     }
 
     pub(crate) async fn connect(&self) -> anyhow::Result<ApiServer> {

@@ -17,7 +17,7 @@ use supercargo_operations::leader::new_identity;
 use supercargo_operations::logs;
 use supercargo_operations::reload::Files;
 use supercargo_operations::signals::Signals;
-use tracing::warn;
+use tracing::{error, warn};
 
 use crate::outcome::Outcome;
 use process::{Process, Surroundings};
@@ -34,6 +34,7 @@ pub(crate) fn run(flags: RunFlags, registry: &Registry) -> anyhow::Result<Outcom
         return Ok(Outcome::default());
     }
     logs::start(flags.logging_format, flags.verbosity).context("cannot start logging")?;
+    log_panics();
     for warning in process.warnings() {
         warn!("{warning}");
     }
@@ -57,6 +58,16 @@ pub(crate) fn run(flags: RunFlags, registry: &Registry) -> anyhow::Result<Outcom
     // Whatever still waits for the network need not be waited for.
     runtime.shutdown_background();
     Ok(Outcome { code: ended?.exit_code(), ..Outcome::default() })
+}
+
+/// Lets panics be told as everything else is: as a line of the log, in its format. Which task it was, and that the process ends
+/// with it, the process says.
+fn log_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let location = panic.location().map(ToString::to_string).unwrap_or_default();
+        let message = panic.payload_as_str().unwrap_or("a panic without a message");
+        error!(err = message, location, "Panicked: this is a bug in Supercargo or in a plugin");
+    }));
 }
 
 /// How long a pod that fits nowhere waits at most, as the flag says.

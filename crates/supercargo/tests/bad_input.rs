@@ -139,3 +139,28 @@ fn odd_clusters_get_verdicts() {
     }
     check(&supercargo(&["verdicts"], ""), 0, &[]);
 }
+
+/// A scheduler that took whatever cluster the shell points at would take over somebody's production. Commands that only read
+/// use what kubectl uses.
+#[test]
+fn run_takes_no_cluster_that_is_not_named() {
+    let kubeconfig = std::env::temp_dir().join(format!("supercargo-run-{}.yaml", std::process::id()));
+    let text = "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n\
+                users: [{name: u, user: {}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n\
+                current-context: c\n";
+    std::fs::write(&kubeconfig, text).expect("the temporary directory can be written");
+    let run = |arguments: &[&str]| {
+        std::process::Command::new(env!("CARGO_BIN_EXE_supercargo"))
+            .args(arguments)
+            .env("KUBECONFIG", &kubeconfig)
+            .env_remove("KUBERNETES_SERVICE_HOST")
+            .stdin(std::process::Stdio::null())
+            .output()
+            .expect("the binary was built for this test")
+    };
+    let (scheduling, explaining) = (run(&["run", "--secure-port=0"]), run(&["explain"]));
+    std::fs::remove_file(&kubeconfig).expect("it was written");
+    let unnamed = "error: invalid configuration: no configuration has been provided";
+    check(&scheduling, 1, &[unnamed, "--kubeconfig", "--master"]);
+    check(&explaining, 1, &["onnection refused"]);
+}

@@ -157,6 +157,33 @@ fn markdown(doc: &str) -> String {
     text
 }
 
+/// Files that start tasks themselves, with the reason why nobody would miss a task of theirs that ends.
+const STARTS_TASKS: [(&str, &str); 2] = [
+    ("cluster/src/tasks.rs", "the supervisor, whose tasks are heard of"),
+    ("operations/src/serve", "a connection: its client sees that it breaks"),
+];
+const TASK_STARTS: [&str; 4] = ["tokio::spawn(", "task::spawn(", "spawn_local(", "runtime.spawn("];
+
+/// A task that nobody hears of could end, and leave a process that looks alive and does not work.
+#[test]
+fn no_task_is_started_that_nobody_supervises() {
+    for file in files(&root().join("crates"), ".rs") {
+        let name = file.to_string_lossy().into_owned();
+        let is_excepted = STARTS_TASKS.iter().any(|(path, _)| name.contains(path));
+        let is_for_tests = is_test(&file) || name.ends_with("/fake.rs") || name.contains("/examples/");
+        if is_excepted || is_for_tests {
+            continue;
+        }
+        for (number, line) in code(&read(&file)) {
+            let start = TASK_STARTS.iter().find(|start| line.contains(**start));
+            assert!(
+                start.is_none(),
+                "{name}:{number} starts a task: use Tasks of crates/cluster/src/tasks.rs"
+            );
+        }
+    }
+}
+
 #[test]
 fn files_can_be_read_at_a_sitting() {
     for file in files(&root(), ".rs") {

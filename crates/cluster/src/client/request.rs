@@ -224,6 +224,11 @@ impl ApiServer {
         }
     }
 
+    /// The address of the server, for people; none if this was made of a ready client.
+    pub fn address(&self) -> Option<String> {
+        self.connections.as_ref().map(|connections| connections.address().to_string())
+    }
+
     /// The client, for whoever needs typed objects.
     pub fn client(&self) -> &kube::Client {
         &self.client

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::fake::{Answer, Asked, Fake, Writer};
+use crate::tasks::Supervisor;
 
 /// A server whose kinds have one object each; what `refuse` refuses is answered with 403.
 fn fake(refuse: impl Fn(&Asked) -> bool + Send + Sync + 'static) -> Fake {
@@ -71,7 +72,8 @@ fn is_only(gone: &[Everything], kind: KindId) -> bool {
 #[tokio::test(start_paused = true)]
 async fn other_profiles_are_watched_for_with_as_little_as_possible() {
     let plain = || profile("a", Reads::nothing());
-    let (mut watches, mut receiver) = Watches::start(server(), 1, &[plain()], false);
+    let supervisor = Supervisor::new();
+    let (mut watches, mut receiver) = Watches::start(server(), 1, &[plain()], false, supervisor.tasks());
     assert!(watches.progress().check().is_err());
     let told = listed(&mut watches, &mut receiver).await;
     assert_eq!(told, BTreeSet::from([("nodes", false), ("pods", false)]));
@@ -118,8 +120,9 @@ async fn a_preparation_that_cannot_be_finished_leaves_no_trace() {
     let plain = || profile("a", Reads::nothing());
     let reading = || [profile("a", Reads::nothing().kind::<Namespace>())];
     let fake = fake(|asked| asked.path.ends_with("namespaces"));
+    let supervisor = Supervisor::new();
     let (mut watches, mut receiver) =
-        Watches::start(ApiServer::new(fake.client(), None), 1, &[plain()], false);
+        Watches::start(ApiServer::new(fake.client(), None), 1, &[plain()], false, supervisor.tasks());
     listed(&mut watches, &mut receiver).await;
     watches.prepare(&reading(), false).await;
     assert_eq!(listed(&mut watches, &mut receiver).await, BTreeSet::new());
@@ -145,7 +148,8 @@ async fn a_preparation_that_cannot_be_finished_leaves_no_trace() {
 async fn what_an_ended_watch_has_told_is_not_taken_for_its_successors() {
     let plain = || profile("a", Reads::nothing());
     let reading = || [profile("a", Reads::nothing().kind::<Namespace>())];
-    let (mut watches, mut receiver) = Watches::start(server(), 1, &[plain()], false);
+    let supervisor = Supervisor::new();
+    let (mut watches, mut receiver) = Watches::start(server(), 1, &[plain()], false, supervisor.tasks());
     listed(&mut watches, &mut receiver).await;
     watches.prepare(&reading(), false).await;
     // The list is complete, but was not looked at.
@@ -173,8 +177,9 @@ async fn a_watch_that_cannot_be_listed_again_goes_on() {
         *lists += u32::from(is_list_of_pods);
         is_list_of_pods && (2..=3).contains(&*lists)
     });
+    let supervisor = Supervisor::new();
     let (mut watches, mut receiver) =
-        Watches::start(ApiServer::new(fake.client(), None), 1, &[plain()], false);
+        Watches::start(ApiServer::new(fake.client(), None), 1, &[plain()], false, supervisor.tasks());
     listed(&mut watches, &mut receiver).await;
     // The list with all fields fails twice.
     watches.prepare(&[plain()], true).await;

@@ -10,7 +10,7 @@ mod ignored;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
@@ -93,6 +93,9 @@ pub struct RunFlags {
     /// All flags by name, with their values, for people to look at. Whoever has read the command line fills it in.
     #[arg(skip)]
     pub shown: BTreeMap<String, String>,
+    /// The names of those that stand on the command line. Whoever has read the command line fills it in.
+    #[arg(skip)]
+    pub given: BTreeSet<String>,
 }
 
 /// Which replica schedules, if there are several. These go before the configuration file.

@@ -10,9 +10,10 @@ use supercargo_operations::serve::{Check, Component, Routes};
 use tokio::sync::watch;
 
 use super::decisions::{DECISIONS_PATH, DecisionsPage};
+use super::process::VERSION;
 
 /// The version of kube-scheduler whose decisions, flags and metrics these are.
-const EMULATED_VERSION: &str = "1.36";
+pub(super) const EMULATED_VERSION: &str = "1.36";
 
 /// What is served.
 pub(super) struct Pages {
@@ -54,7 +55,7 @@ impl Pages {
 fn component() -> Component {
     Component {
         name: "supercargo",
-        version: env!("CARGO_PKG_VERSION"),
+        version: VERSION,
         emulated_version: EMULATED_VERSION,
         started: time_of_day(),
         clock: time_of_day,

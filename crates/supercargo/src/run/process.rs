@@ -22,10 +22,15 @@ use tracing::{error, info, warn};
 
 use super::decisions::{DecisionsPage, SharedJournal};
 use super::observer::RunObserver;
-use super::pages::Pages;
+use super::pages::{EMULATED_VERSION, Pages};
 use super::reload::Reloading;
 use super::settings::Settings;
 use crate::serving::serve;
+
+/// What this is.
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The commit that it was built from, if whoever built it has said so.
+const COMMIT: Option<&str> = option_env!("SUPERCARGO_COMMIT");
 
 /// How many commands may wait for the scheduler.
 const COMMANDS_WAITING_MAX: usize = 16;
@@ -127,9 +132,50 @@ impl Process {
     /// Schedules until told to stop, until another replica leads, or until something breaks. An error says why it did not
     /// begin.
     pub async fn run(self, surroundings: Surroundings) -> anyhow::Result<Ended> {
+        self.introduce(&surroundings);
         let mut running = Running::start(self, surroundings).await?;
         let ended = running.follow().await;
         Ok(ended)
+    }
+}
+
+impl Process {
+    /// Says in the log what begins, and where: whoever looks for a scheduler that does something unexpected begins here.
+    fn introduce(&self, surroundings: &Surroundings) {
+        let (flags, kube) = (&self.flags, &self.settings.kube);
+        let given: Vec<String> = flags
+            .given
+            .iter()
+            .map(|name| format!("--{name}={}", flags.shown.get(name).map_or("", String::as_str)))
+            .collect();
+        info!(
+            version = VERSION,
+            commit = COMMIT.unwrap_or("unknown"),
+            decidesAs = format!("kube-scheduler {EMULATED_VERSION}"),
+            flags = given.join(" "),
+            "Starting Supercargo"
+        );
+        let file = flags.config.as_ref().map(|path| path.display().to_string());
+        let profiles: Vec<&str> =
+            kube.profiles.iter().map(|profile| profile.scheduler_name.as_str()).collect();
+        info!(
+            file = file.as_deref().unwrap_or("none: defaults and flags"),
+            profiles = profiles.join(","),
+            extenders = kube.extenders.len(),
+            "Using configuration"
+        );
+        let election = &kube.leader_election;
+        let lease = match election.leader_elect {
+            true => format!("{}/{}", election.resource_namespace, election.resource_name),
+            false => "none: this is the only replica".to_owned(),
+        };
+        let address = surroundings.server.address();
+        info!(
+            server = address.as_deref().unwrap_or("given as a client"),
+            identity = surroundings.identity,
+            lease,
+            "Scheduling for API server"
+        );
     }
 }
 
