@@ -99,7 +99,7 @@ impl FileWatch {
                 Err(error) => {
                     let error = error.to_string();
                     if self.trouble.as_ref() != Some(&error) {
-                        tracing::warn!(file = %self.path.display(), error, "Configuration file cannot be read");
+                        tracing::warn!(file = %self.path.display(), err = error, "Configuration file cannot be read");
                         self.trouble = Some(error);
                     }
                 }

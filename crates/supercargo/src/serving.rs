@@ -59,7 +59,8 @@ async fn client_authority(
         Ok(authority) => authority,
         Err(error) if access.authentication_tolerate_lookup_failure => {
             warn!(
-                "Client certificates count for nothing for now, the authority cannot be looked up: {error}"
+                err = error,
+                "Client certificates count for nothing until their authority can be looked up"
             );
             None
         }

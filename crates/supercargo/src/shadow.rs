@@ -209,10 +209,14 @@ impl Shadow {
             Watched::Stalled { reason } => {
                 let is_needed = kind == PODS || kind == NODES;
                 if !is_needed && self.unlisted.contains(&kind) {
-                    warn!("Cannot be read and is treated as if there were none: {}: {reason}", kind.plural);
+                    warn!(
+                        err = reason,
+                        kind = kind.plural,
+                        "Cannot be read and is treated as if there were none"
+                    );
                     self.known(kind, false);
                 } else {
-                    warn!("Cannot be watched for now: {}: {reason}", kind.plural);
+                    warn!(err = reason, kind = kind.plural, "Cannot be watched for now");
                 }
             }
         }

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use http::header::{HeaderValue, USER_AGENT};
 use http::{Request, Response, StatusCode, Uri};
 use hyper::body::Incoming;
 use hyper_util::client::legacy;
@@ -25,6 +26,7 @@ use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt as _};
 use tracing::{info, warn};
 
+use super::request::user_agent;
 use super::{chain, environment, proxy, tls};
 
 /// How long it may take until a connection stands.
@@ -359,6 +361,7 @@ where
 {
     let pool = Arc::new(Pool::new(tls::connector(config, connector)?));
     let service = ServiceBuilder::new()
+        .map_request(named)
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
@@ -374,6 +377,13 @@ fn read_identity(config: &kube::Config) -> Vec<Option<Vec<u8>>> {
     let certificate = info.client_certificate.as_ref().filter(|_| info.client_certificate_data.is_none());
     let key = info.client_key.as_ref().filter(|_| info.client_key_data.is_none());
     certificate.into_iter().chain(key).map(|path| std::fs::read(PathBuf::from(path)).ok()).collect()
+}
+
+/// Says who asks. Requests for leases and reviews are made by kube, which does not.
+fn named(mut request: Request<Body>) -> Request<Body> {
+    let agent = || HeaderValue::from_static(user_agent());
+    request.headers_mut().entry(USER_AGENT).or_insert_with(agent);
+    request
 }
 
 #[cfg(test)]

@@ -423,7 +423,7 @@ impl fmt::Debug for ApiServer {
 }
 
 /// `supercargo/1.2.3 (linux/amd64) scheduler`, as kube-scheduler calls itself.
-fn user_agent() -> &'static str {
+pub(super) fn user_agent() -> &'static str {
     const ARCHITECTURE: &str = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
     match ARCHITECTURE {
         "arm64" => concat!("supercargo/", env!("CARGO_PKG_VERSION"), " (linux/arm64) scheduler"),

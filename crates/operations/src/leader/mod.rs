@@ -173,7 +173,7 @@ impl<Store: LeaseStore> Election<Store> {
                     let holder = self.observed.as_ref().map(|observed| observed.record.holder.clone());
                     self.report(leadership, holder);
                 }
-                Attempt::Failed(error) => tracing::warn!(%error, "Failed to acquire lease"),
+                Attempt::Failed(error) => tracing::warn!(err = %error, "Failed to acquire lease"),
             }
             let jitter = self.settings.retry_period.mul_f64(JITTER_FACTOR * self.jitter.next());
             sleep(self.settings.retry_period + jitter).await;
@@ -208,7 +208,7 @@ impl<Store: LeaseStore> Election<Store> {
             let end = renewed + self.settings.lease_duration_written();
             if Instant::now() >= end {
                 // The process was stopped, or the machine too busy, for too long: the lease may be another's.
-                tracing::warn!("Failed to renew lease: it has run out before that was tried");
+                tracing::warn!(err = "it has run out before that was tried", "Failed to renew lease");
                 return;
             }
             let deadline = (Instant::now() + self.settings.renew_deadline).min(end);
@@ -216,7 +216,7 @@ impl<Store: LeaseStore> Election<Store> {
                 Ok(Some(started)) => started,
                 Ok(None) => return,
                 Err(_) => {
-                    tracing::warn!("Failed to renew lease: the deadline has passed");
+                    tracing::warn!(err = "the deadline has passed", "Failed to renew lease");
                     return;
                 }
             };
@@ -231,7 +231,7 @@ impl<Store: LeaseStore> Election<Store> {
             match self.bounded_attempt().await {
                 Attempt::Held(started) => return Some(started),
                 Attempt::HeldByOther => return None,
-                Attempt::Failed(error) => tracing::warn!(%error, "Failed to renew lease"),
+                Attempt::Failed(error) => tracing::warn!(err = %error, "Failed to renew lease"),
             }
             sleep(self.settings.retry_period).await;
         }
@@ -258,7 +258,7 @@ impl<Store: LeaseStore> Election<Store> {
             if let Step::Renew(record) = step {
                 match self.update(lease, record).await {
                     Ok(()) => return Attempt::Held(started.instant),
-                    Err(error) => tracing::debug!(%error, "Failed to update lease optimistically"),
+                    Err(error) => tracing::debug!(err = %error, "Failed to update lease optimistically"),
                 }
             }
         }
@@ -317,8 +317,8 @@ impl<Store: LeaseStore> Election<Store> {
         let release = release(&self.store, &self.identity, (self.clock)());
         match timeout(self.settings.renew_deadline, release).await {
             Ok(Ok(())) => self.may_hold = false,
-            Ok(Err(error)) => tracing::error!(%error, "Failed to release lease"),
-            Err(_) => tracing::error!("Failed to release lease: the API server does not answer"),
+            Ok(Err(error)) => tracing::error!(err = %error, "Failed to release lease"),
+            Err(_) => tracing::error!(err = "the API server does not answer", "Failed to release lease"),
         }
     }
 

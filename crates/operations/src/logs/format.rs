@@ -7,10 +7,13 @@ use serde_json::{Map, Value, json};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata};
 
+/// The name under which klog writes what went wrong, before all other fields.
+const ERROR: &str = "err";
+
 /// A longer value is cut: a log is no dump.
 const VALUE_BYTES_MAX: usize = 64 * 1024;
 
-/// As klog writes it: `I1116 05:46:00.123456   12345 mod.rs:42] "Message" key="value"`.
+/// As klog writes it: `E1116 05:46:00.123456   12345 mod.rs:42] "Message" err="reason" key="value"`.
 pub(super) fn text(line: &mut String, event: &Event<'_>, now: Timestamp, process: u32) {
     let metadata = event.metadata();
     let severity = match *metadata.level() {
@@ -23,14 +26,39 @@ pub(super) fn text(line: &mut String, event: &Event<'_>, now: Timestamp, process
     let time = now.strftime("%m%d %H:%M:%S.%6f");
     let (file, number) = place(metadata);
     // Writing to a string does not fail.
-    let _ = write!(line, "{severity}{time} {process:7} {file}:{number}] {:?}", fields.message);
+    let _ = write!(line, "{severity}{time} {process:7} {file}:{number}] ");
+    quote(line, &fields.message);
     for (name, value) in &fields.others {
-        let _ = match value {
-            Value::String(value) => write!(line, " {name}={value:?}"),
-            value => write!(line, " {name}={value}"),
-        };
+        let _ = write!(line, " {name}=");
+        match value {
+            Value::String(value) => quote(line, value),
+            value => _ = write!(line, "{value}"),
+        }
     }
     line.push('\n');
+}
+
+/// Writes a text in quotes as Go's `strconv.Quote` does, which klog writes with. Everything stays on one line.
+fn quote(line: &mut String, text: &str) {
+    line.push('"');
+    for character in text.chars() {
+        let code = u32::from(character);
+        // Writing to a string does not fail.
+        let _ = match character {
+            '"' | '\\' => write!(line, "\\{character}"),
+            '\n' => line.write_str("\\n"),
+            '\r' => line.write_str("\\r"),
+            '\t' => line.write_str("\\t"),
+            '\u{7}' => line.write_str("\\a"),
+            '\u{8}' => line.write_str("\\b"),
+            '\u{b}' => line.write_str("\\v"),
+            '\u{c}' => line.write_str("\\f"),
+            _ if character.is_control() && code < 0x80 => write!(line, "\\x{code:02x}"),
+            _ if character.is_control() => write!(line, "\\u{code:04x}"),
+            _ => line.write_char(character),
+        };
+    }
+    line.push('"');
 }
 
 /// As Kubernetes' components write JSON: `ts` in milliseconds, and `v` unless it is an error.
@@ -47,7 +75,6 @@ pub(super) fn json(line: &mut String, event: &Event<'_>, now: Timestamp, verbosi
         object.insert("v".to_owned(), json!(verbosity));
     }
     for (name, value) in fields.others {
-        let name = if name == "error" { "err" } else { name };
         object.insert(name.to_owned(), value);
     }
     line.push_str(&Value::Object(object).to_string());
@@ -75,6 +102,8 @@ impl Fields {
             ("message", value) => self.message = value.to_string(),
             // What `log` records carry through tracing is said by the metadata already.
             (name, _) if name.starts_with("log.") => {}
+            // Libraries say `error`.
+            (ERROR | "error", value) => self.others.insert(0, (ERROR, value)),
             (name, value) => self.others.push((name, value)),
         }
     }

@@ -7,6 +7,9 @@
 //! | 4 | also `debug!` |
 //! | 5 and more | also `trace!` |
 //!
+//! What went wrong stands in the field `err`, as kube-scheduler writes it, and not in the message: `error!(err = %error, pod = …, "Binding failed")`.
+//! So a query for a message finds all of its lines, and the reason can be searched for by itself.
+//!
 //! Libraries are quieter: their `warn!` needs 1, `info!` 2, `debug!` 6 and `trace!` 8; and kube's client, which calls every request that
 //! fails an error, needs 4 for that: whoever asked says so himself.
 

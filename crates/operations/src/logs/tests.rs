@@ -59,21 +59,39 @@ fn verbosity_decides_what_is_written() {
 fn text_looks_like_klog() {
     let lines = written(LoggingFormat::Text, 2, || {
         info!(target: V2, pod = "default/web", attempts = 3, fine = true, "Successfully bound \"pod\"");
-        error!(error = %"line one\nline two", "Broke");
+        error!(pod = "default/web", err = %"line one\nline two", "Broke");
+        error!(target: "hyper", pod = "default/web", error = "x", "A library's");
     });
     let process = std::process::id();
     let (head, tail) = lines[0].split_once("] ").expect("a head");
     assert!(head.starts_with(&format!("I1116 12:00:00.000123 {process:7} logs/tests.rs:")), "{head}");
     assert_eq!(tail, r#""Successfully bound \"pod\"" pod="default/web" attempts=3 fine=true"#);
     assert!(lines[1].starts_with('E'));
-    assert!(lines[1].ends_with(r#"] "Broke" error="line one\nline two""#), "{}", lines[1]);
+    assert!(lines[1].ends_with(r#"] "Broke" err="line one\nline two" pod="default/web""#), "{}", lines[1]);
+    assert!(lines[2].ends_with(r#"] "A library's" err="x" pod="default/web""#), "{}", lines[2]);
+}
+
+/// What Go's `strconv.Quote` makes of these.
+#[test]
+fn text_is_quoted_as_go_does() {
+    for (text, quoted) in [
+        ("plain", r#""plain""#),
+        ("it's \"so\"", r#""it's \"so\"""#),
+        ("a\\b\tc\r\n", r#""a\\b\tc\r\n""#),
+        ("\u{0}\u{1b}[31m\u{7f}", r#""\x00\x1b[31m\x7f""#),
+        ("\u{7}\u{8}\u{b}\u{c}", r#""\a\b\v\f""#),
+        ("\u{85}ü🚢", r#""\u0085ü🚢""#),
+    ] {
+        let lines = written(LoggingFormat::Text, 0, || warn!(text, "m"));
+        assert!(lines[0].ends_with(&format!("text={quoted}")), "{} {quoted}", lines[0]);
+    }
 }
 
 #[test]
 fn json_is_one_object_a_line() {
     let lines = written(LoggingFormat::Json, 2, || {
         info!(target: V2, pod = "default/web", "Bound");
-        error!(error = "x", "Broke");
+        error!(err = "x", "Broke");
     });
     let objects: Vec<serde_json::Value> =
         lines.iter().map(|line| serde_json::from_str(line).expect("JSON")).collect();

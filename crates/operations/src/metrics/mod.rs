@@ -497,7 +497,7 @@ impl Exposition {
         let mut open = String::new();
         // Writing to a string does not fail, and our metrics have no labels that cannot be written.
         if let Err(error) = prometheus_client::encoding::text::encode(&mut open, &self.registry) {
-            tracing::error!(%error, "Metrics cannot be written");
+            tracing::error!(err = %error, "Metrics cannot be written");
         }
         let mut text = text::plain(&open);
         text.push_str(&process::read("/proc"));

@@ -140,7 +140,7 @@ async fn all(
         lines.push_str(&format!("warn: some health checks cannot be excluded: no matches for {unknown}\n"));
     }
     if !failed.is_empty() {
-        tracing::info!(target: crate::logs::V2, check = name, failed = failed.join("; "), "Health check failed");
+        tracing::info!(target: crate::logs::V2, check = name, err = failed.join("; "), "Health check failed");
         return text(StatusCode::INTERNAL_SERVER_ERROR, format!("{lines}{name} check failed\n"));
     }
     if parameters().any(|(key, _)| key == "verbose") {

@@ -421,7 +421,7 @@ impl Running {
         if let Some(candidate) = self.candidate.take().filter(|_| led) {
             match timeout(QUIET_PATIENCE, self.gate.quiet()).await {
                 Ok(()) => candidate.release(&self.clock).await,
-                Err(_) => warn!("The lease is not released but runs out: writes are still under way"),
+                Err(_) => warn!(err = "writes are still under way", "The lease is not released but runs out"),
             }
         }
         Ended::TaskEnded(end)
@@ -450,7 +450,7 @@ impl Candidate {
         match timeout(RELEASE_PATIENCE, leader::release(&self.store, &self.identity, now)).await {
             Ok(Ok(())) => info!("The lease is released"),
             Ok(Err(error)) => warn!(err = %error, "The lease is not released but runs out"),
-            Err(_) => warn!("The lease is not released but runs out: the API server does not answer"),
+            Err(_) => warn!(err = "the API server does not answer", "The lease is not released but runs out"),
         }
     }
 }

@@ -84,7 +84,8 @@ impl Reloading {
     fn refuse(&mut self, problems: &anyhow::Error) {
         self.metrics.config_reloaded(false);
         error!(
-            "The configuration file has changed but is refused, and the old configuration stays: {problems:#}"
+            err = format!("{problems:#}"),
+            "The configuration file has changed but is refused, and the old configuration stays"
         );
     }
 

@@ -134,3 +134,24 @@ async fn a_plugin_is_run_again_after_its_token_was_refused() {
     }
     assert!(count() > first, "the plugin is run again");
 }
+
+/// As kube asks for leases and reviews, without saying who asks.
+#[tokio::test]
+async fn every_request_says_who_asks() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+    let master = format!("http://{}", listener.local_addr().expect("it listens"));
+    let options = ConnectOptions { master: Some(master), ..ConnectOptions::default() };
+    let server = ApiServer::connect(&options).await.expect("an address");
+    let client = server.client().clone();
+    let asking = tokio::spawn(async move {
+        let request = Request::get("/version").body(Vec::new()).expect("a request");
+        client.request_text(request).await
+    });
+    let (mut stream, _) = listener.accept().await.expect("a connection");
+    let mut asked = vec![0; 4096];
+    let length = stream.read(&mut asked).await.expect("a request");
+    let asked = String::from_utf8_lossy(&asked[..length]).to_ascii_lowercase();
+    assert!(asked.contains("\r\nuser-agent: supercargo/"), "{asked}");
+    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.expect("sent");
+    asking.await.expect("no panic").expect("an answer");
+}
