@@ -28,6 +28,8 @@ struct State {
     bound: Vec<String>,
     /// Paths that begin so are not answered.
     silent: Option<&'static str>,
+    /// The kind that may not be watched.
+    forbidden: Option<&'static str>,
     /// The next request whose path ends so panics in the task that makes it.
     bug: Option<&'static str>,
 }
@@ -69,6 +71,17 @@ impl Server {
         lock(&self.state).silent = Some(path);
     }
 
+    /// The kind of this name may not be watched from now on, but every other one.
+    pub(super) fn forbid(&self, plural: Option<&'static str>) {
+        lock(&self.state).forbidden = plural;
+    }
+
+    /// How often a watch of a kind was asked for.
+    pub(super) fn watches_opened(&self, plural: &str) -> usize {
+        let watches = self.fake.requests().into_iter().filter(|asked| asked.query.contains("watch="));
+        watches.filter(|asked| asked.path.rsplit('/').next() == Some(plural)).count()
+    }
+
     /// The task that next makes a request whose path ends so panics.
     pub(super) fn plant_bug(&self, path: &'static str) {
         lock(&self.state).bug = Some(path);
@@ -77,6 +90,13 @@ impl Server {
     /// A pod that waits from now on.
     pub(super) fn add_pod(&self, name: &str) {
         lock(&self.state).tell_pods("ADDED", &pod(name));
+    }
+
+    /// A pod of another scheduler, which only those hear of who watch from now on.
+    pub(super) fn add_pod_unheard(&self, name: &str, scheduler: &str) {
+        let mut pod = pod(name);
+        pod["spec"]["schedulerName"] = json!(scheduler);
+        lock(&self.state).pods.push(pod);
     }
 
     pub(super) fn bound(&self) -> Vec<String> {
@@ -99,6 +119,9 @@ impl State {
             return self.answer_lease(asked);
         }
         let plural = asked.path.rsplit('/').next().unwrap_or_default();
+        if asked.query.contains("watch=") && self.forbidden == Some(plural) {
+            return Answer::status(403, "forbidden");
+        }
         if asked.query.contains("watch=") {
             return self.watch(plural);
         }
