@@ -26,20 +26,27 @@ impl ApiServer {
         options: &ConnectOptions,
         component: &ComponentOptions,
     ) -> Result<Self, ConnectError> {
-        let url = address(&component.url)?;
-        let mut config = find(options).await?;
-        if let Some(path) = &component.authority {
-            config.root_cert = Some(read_authority(path)?);
-            // In a pod the configuration names the file of the API server's authority as well, which would go first.
-            config.root_cert_file = None;
-        }
-        config.accept_invalid_certs = component.accepts_any_certificate;
-        config.tls_server_name = None;
-        // The proxy of a kubeconfig is on the way to its API server; the environment has a say here as well.
-        config.proxy_url = None;
-        config.cluster_url = url;
-        ApiServer::of_config(config, None)
+        ApiServer::of_config(for_component(find(options).await?, component)?, None)
     }
+}
+
+/// The credentials of a configuration, for another server.
+pub(super) fn for_component(
+    mut config: kube::Config,
+    component: &ComponentOptions,
+) -> Result<kube::Config, ConnectError> {
+    let url = address(&component.url)?;
+    if let Some(path) = &component.authority {
+        config.root_cert = Some(read_authority(path)?);
+        // In a pod the configuration names the file of the API server's authority as well, which would go first.
+        config.root_cert_file = None;
+    }
+    config.accept_invalid_certs = component.accepts_any_certificate;
+    config.tls_server_name = None;
+    // The proxy of a kubeconfig is on the way to its API server; the environment has a say here as well.
+    config.proxy_url = None;
+    config.cluster_url = url;
+    Ok(config)
 }
 
 fn address(url: &str) -> Result<Uri, ConnectError> {

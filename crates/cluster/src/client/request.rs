@@ -381,6 +381,12 @@ impl ApiServer {
         RequestError::TimedOut { method: call.method.clone(), path: self.url(call) }
     }
 
+    /// The connections behind the client.
+    #[cfg(test)]
+    pub(super) fn connections(&self) -> Option<&Connections> {
+        self.connections.as_deref()
+    }
+
     /// Where a request goes, as people see it.
     fn url(&self, call: &Call) -> String {
         match &self.connections {

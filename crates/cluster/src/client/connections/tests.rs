@@ -1,5 +1,7 @@
 //! Connections that die, and credentials that change, on real sockets.
 
+mod certificates;
+
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
