@@ -6,6 +6,7 @@ import unittest
 
 from harness import settings
 from harness.cluster import Cluster
+from harness.meddler import Meddler
 from harness.objects import condition, milli, node_of
 from harness.processes import wait
 from harness.proxy import Proxy
@@ -56,6 +57,11 @@ class Case(unittest.TestCase):
         proxy = Proxy(self.cluster.port)
         self.addCleanup(proxy.close)
         return proxy
+
+    def meddler(self):
+        meddler = Meddler(self.cluster)
+        self.addCleanup(meddler.close)
+        return meddler
 
     def watch_pods(self):
         watch = self.cluster.watch("pods")

@@ -19,6 +19,8 @@ PATCHES = {
 PATHS = {
     "nodes": "/api/v1/nodes",
     "namespaces": "/api/v1/namespaces",
+    "secrets": "/api/v1/namespaces/{}/secrets",
+    "serviceaccounts": "/api/v1/namespaces/{}/serviceaccounts",
     "pods": "/api/v1/namespaces/{}/pods",
     "persistentvolumes": "/api/v1/persistentvolumes",
     "persistentvolumeclaims": "/api/v1/namespaces/{}/persistentvolumeclaims",

@@ -6,9 +6,11 @@ import json
 import secrets
 import shutil
 import tempfile
+from datetime import datetime, timezone
 from pathlib import Path
 
 from harness import settings
+from harness.certificates import Authority, Key
 from harness.client import Client, Watch
 from harness.processes import Process, free_port, wait
 
@@ -16,6 +18,8 @@ from harness.processes import Process, free_port, wait
 USERS = {
     "admin": ("admin", "system:masters"),
     "scheduler": ("system:kube-scheduler", ""),
+    # The same rights under a name of its own, so that the audit log tells two schedulers apart.
+    "second": ("second-scheduler", "second-schedulers"),
     "monitor": ("prometheus", "system:monitoring"),
     "shadow": ("shadow", ""),
     "developer": ("developer", ""),
@@ -52,12 +56,15 @@ class Cluster:
         self.processes = []
         self.guests = []
         self.tokens = {name: secrets.token_hex(16) for name in USERS}
+        # Who signs the certificates of clients.
+        self.clients = Authority()
         self.etcd_port, self.port = free_port(), free_port()
         self.starts = 0
         try:
             self.write_files()
             self.start_etcd()
             self.start_apiserver()
+            self.grant_scheduling(USERS["second"][0])
             if controllers or whole:
                 self.start_controllers(controllers or ("*",))
         except BaseException:
@@ -68,7 +75,8 @@ class Cluster:
     def write_files(self):
         rows = [f'{self.tokens[name]},{user},{name},"{groups}"' for name, (user, groups) in USERS.items()]
         self.file("tokens.csv").write_text("\n".join(rows) + "\n")
-        self.file("sa.key").write_text(private_key())
+        self.file("sa.key").write_text(Key().pem())
+        self.file("clients.crt").write_text(self.clients.certificate)
         policy = dict(AUDIT_POLICY)
         if self.audit == "reads":
             policy["rules"] = policy["rules"][1:]
@@ -89,7 +97,7 @@ class Cluster:
         command = [
             settings.binary("kube-apiserver"), "--etcd-servers", f"http://127.0.0.1:{self.etcd_port}",
             "--bind-address", "127.0.0.1", "--secure-port", self.port, "--cert-dir", self.file("certificates"),
-            "--token-auth-file", self.file("tokens.csv"), "--authorization-mode", "RBAC",
+            "--token-auth-file", self.file("tokens.csv"), "--client-ca-file", self.file("clients.crt"), "--authorization-mode", "RBAC",
             "--service-cluster-ip-range", "10.0.0.0/24", "--endpoint-reconciler-type", "none",
             "--service-account-issuer", "https://kubernetes.default.svc",
             "--service-account-key-file", self.file("sa.key"), "--service-account-signing-key-file", self.file("sa.key"),
@@ -115,6 +123,21 @@ class Cluster:
         except (OSError, http.client.HTTPException):
             return False
 
+    def grant_scheduling(self, name):
+        """Gives a user all that Kubernetes gives kube-scheduler."""
+        admin = self.client("admin")
+        version, group = "rbac.authorization.k8s.io/v1", "rbac.authorization.k8s.io"
+        subject = {"apiGroup": group, "kind": "User", "name": name}
+
+        def binding(kind, role_kind, role):
+            return {"apiVersion": version, "kind": kind, "metadata": {"name": f"{name.replace(':', '-')}-{role.split(':')[-1]}"},
+                    "roleRef": {"apiGroup": group, "kind": role_kind, "name": role}, "subjects": [subject]}
+
+        roles = ("system:kube-scheduler", "system:volume-scheduler")
+        admin.create("clusterrolebindings", *(binding("ClusterRoleBinding", "ClusterRole", role) for role in roles))
+        roles = ("extension-apiserver-authentication-reader", "system::leader-locking-kube-scheduler")
+        admin.create("rolebindings", *(binding("RoleBinding", "Role", role) for role in roles), namespace="kube-system")
+
     def start_controllers(self, controllers):
         port = free_port()
         self.controllers = self.start("kube-controller-manager", [
@@ -139,22 +162,30 @@ class Cluster:
 
     def add_account(self, name, namespace):
         """A service account's token, for `kubeconfig` and `client` under the account's name."""
-        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
+        self.tokens[name] = self.account_token(name, namespace)
+
+    def account_token(self, name, namespace, secret=None):
+        """A token of a service account. With a secret, which is given as an object, it is worth nothing once that is deleted."""
+        spec = {"expirationSeconds": 3600}
+        if secret:
+            spec["boundObjectRef"] = {"apiVersion": "v1", "kind": "Secret", "name": secret["metadata"]["name"],
+                                      "uid": secret["metadata"]["uid"]}
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
-        self.tokens[name] = self.client("admin").call("POST", path, body)["status"]["token"]
+        return self.client("admin").call("POST", path, body)["status"]["token"]
 
     def watch(self, kind, namespace="default"):
         return Watch(self.client("admin"), kind, namespace)
 
-    def kubeconfig(self, user, port=None):
-        """The file for a user; the port is that of a proxy, if one is in between."""
+    def kubeconfig(self, user, port=None, credentials=None):
+        """The file for a user; the port is that of a proxy, if one is in between. Without credentials, it has the user's token."""
         port = port or self.port
         path = self.file(f"{user}-{port}.kubeconfig")
         server = {"server": f"https://127.0.0.1:{port}", "certificate-authority": str(self.authority)}
         path.write_text(json.dumps({
             "apiVersion": "v1", "kind": "Config", "current-context": "e2e",
             "clusters": [{"name": "e2e", "cluster": server}],
-            "users": [{"name": user, "user": {"token": self.tokens[user]}}],
+            "users": [{"name": user, "user": credentials or {"token": self.tokens[user]}}],
             "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": user}}],
         }))
         return path
@@ -217,12 +248,7 @@ class Cluster:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def private_key():
-    """A key on the curve P-256 for service accounts' tokens. SEC1 lets the public half be left out, so this is all of it."""
-    version = b"\x02\x01\x01"
-    number = b"\x04\x20" + b"\x00" + secrets.token_bytes(31)
-    curve = b"\xa0\x0a\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07"
-    content = version + number + curve
-    text = base64.b64encode(b"\x30" + bytes([len(content)]) + content).decode()
-    lines = [text[start:start + 64] for start in range(0, len(text), 64)]
-    return "\n".join(["-----BEGIN EC PRIVATE KEY-----", *lines, "-----END EC PRIVATE KEY-----", ""])
+def seconds_of(event):
+    """When an audited request came, in seconds of the wall clock."""
+    moment = event["requestReceivedTimestamp"].removesuffix("Z")
+    return datetime.fromisoformat(moment).replace(tzinfo=timezone.utc).timestamp()

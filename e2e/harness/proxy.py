@@ -1,4 +1,4 @@
-"""A wire between a scheduler and kube-apiserver that a test can cut."""
+"""A wire between a scheduler and kube-apiserver that a test can cut, or make silent."""
 
 import socket
 import threading
@@ -11,6 +11,7 @@ class Proxy:
         self.whole = True
         self.closed = False
         self.sockets = set()
+        self.silent = set()
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -21,6 +22,12 @@ class Proxy:
             self.whole = False
             for end in self.sockets:
                 hang_up(end)
+
+    def silence(self):
+        """The connections that there are carry nothing any more, in neither direction, and stay open: what is sent is acknowledged by
+        the kernel and thrown away. New connections are carried as before."""
+        with self.lock:
+            self.silent |= self.sockets
 
     def mend(self):
         with self.lock:
@@ -58,9 +65,12 @@ class Proxy:
     def pump(self, source, sink):
         try:
             while data := source.recv(65536):
-                sink.sendall(data)
+                if source not in self.silent:
+                    sink.sendall(data)
         except OSError:
             pass
+        if source in self.silent and not self.closed:
+            return  # Not even the end of one side is told to the other.
         hang_up(source)
         hang_up(sink)
         with self.lock:

@@ -18,23 +18,24 @@ BASE = {
 
 
 class Scheduler:
-    def __init__(self, cluster, folder, name, config=None, program=None, port=None, flags=(), user="scheduler"):
+    def __init__(self, cluster, folder, name, config=None, program=None, port=None, flags=(), user="scheduler",
+                 credentials=None, environment=None, binary=None):
         """`port` is that of a proxy in front of kube-apiserver; `program` is another one than that under test; `user` is who
-        it is to kube-apiserver."""
+        it is to kube-apiserver, `credentials` what its kubeconfig says about that, if not a token."""
         program = program or settings.SCHEDULER
         self.cluster = cluster
-        self.kubeconfig = cluster.kubeconfig(user, port)
+        self.kubeconfig = cluster.kubeconfig(user, port, credentials)
         self.config_file = folder / f"{name}.config.yaml"
         self.configure(config or {})
         self.port = free_port()
         self.clients = {}
-        words = [settings.SUPERCARGO, "run"] if program == "supercargo" else [settings.binary("kube-scheduler")]
+        words = [binary or settings.SUPERCARGO, "run"] if program == "supercargo" else [settings.binary("kube-scheduler")]
         self.launched = time.monotonic()
         self.process = Process(name, words + [
             "--config", self.config_file, "--bind-address", "127.0.0.1", "--secure-port", self.port,
             "--authentication-kubeconfig", self.kubeconfig, "--authorization-kubeconfig", self.kubeconfig, "--v", "2",
             *flags,
-        ], folder / f"{name}.log")
+        ], folder / f"{name}.log", environment)
         cluster.guests.append(self.process)
 
     def configure(self, config):

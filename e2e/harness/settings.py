@@ -14,6 +14,8 @@ BINARIES = Path(os.environ.get("E2E_BIN") or CACHE / "e2e")
 SUPERCARGO = Path(
     os.environ.get("SUPERCARGO") or Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "release" / "supercargo"
 )
+# Our binary with the feature `test-faults`, if there is one.
+FAULTY = Path(os.environ["SUPERCARGO_FAULTS"]) if os.environ.get("SUPERCARGO_FAULTS") else None
 # Whether the folders with logs and data stay.
 KEEP = bool(os.environ.get("E2E_KEEP"))
 

@@ -1,8 +1,11 @@
 """Two replicas, one lease: one works, the other stands by and takes over, and no pod is bound twice or forgotten."""
 
+import signal
 import time
 
-from harness.case import Case
+from harness import settings
+from harness.case import Case, ours_only
+from harness.cluster import seconds_of
 from harness.objects import nodes, pod
 from harness.processes import wait
 
@@ -34,12 +37,21 @@ class Leadership(Case):
     def holder(self):
         return self.lease().get("holderIdentity")
 
-    def start_pair(self, **first):
-        """A leader, and one that waits."""
-        leader = self.start_scheduler(ELECTION, "first", ready=None, **first)
+    def start_pair(self, config=None, **first):
+        """A leader, and one that waits, which the audit log knows by another name."""
+        leader = self.start_scheduler({**ELECTION, **(config or {})}, "first", ready=None, **first)
         identity = wait("the first has the lease", self.holder, 15)
-        standby = self.start_scheduler(ELECTION, "second", ready="/healthz")
+        standby = self.start_scheduler(ELECTION, "second", ready="/healthz", user="second")
         return leader, standby, identity
+
+    def writes(self, user, since=0):
+        """What a scheduler has asked to be changed since then, whatever came of it. Who may read its pages is not a change."""
+        found = []
+        for event in self.cluster.audited(user):
+            what = event.get("objectRef", {})
+            if not what.get("resource", "").endswith("reviews") and seconds_of(event) >= since:
+                found.append((event["verb"], what.get("resource"), what.get("subresource"), what.get("name"), event["requestURI"]))
+        return found
 
     def wait_taken_over(self, identity, since, seconds):
         wait("the second has the lease", lambda: self.holder() not in (identity, "", None), seconds + 10, say=self.lease)
@@ -49,7 +61,7 @@ class Leadership(Case):
         """No pod has two bindings that were answered with success. One that has none was being bound when the leader died: it is
         bound, but the answer found nobody."""
         answered = self.cluster.bindings()
-        asked = {event["objectRef"]["name"] for event in self.cluster.audited("scheduler", verb="create", subresource="binding")}
+        asked = {event["objectRef"]["name"] for event in self.cluster.audited(verb="create", subresource="binding")}
         for number in range(count):
             name = f"{prefix}-{number:03}"
             self.assertLessEqual(answered.get(name, 0), 1, name)
@@ -103,3 +115,77 @@ class Leadership(Case):
         self.create("pods", *(pod(f"cut-{number:03}") for number in range(10)))
         self.wait_all_bound(self.watch_pods(), 10, 20)
         self.assert_each_bound_once("cut", 10)
+
+    def test_the_leader_is_stopped_and_goes_on_later(self):
+        """SIGSTOP in the middle of a drain, SIGCONT when another leads: it wakes up with bindings in its hands and a lease that was its
+        own when it looked last. It ends, and nothing is bound twice."""
+        self.create("nodes", *nodes(30, cpu="4"))
+        leader, standby, identity = self.start_pair({"clientConnection": {"qps": 60, "burst": 60}})
+        pods = self.watch_pods()
+        self.create("pods", *(pod(f"paused-{number:03}", cpu="300m") for number in range(PODS)))
+        pods.wait("some pods are bound", lambda now: 20 <= sum(1 for item in now.values() if item["spec"].get("nodeName")), 30)
+        leader.process.signal(signal.SIGSTOP)
+        stopped = time.monotonic()
+        self.addCleanup(leader.process.signal, signal.SIGCONT)
+        self.wait_taken_over(identity, stopped, EXPIRY_SECONDS + SLACK_SECONDS)
+        self.wait_all_bound(pods, PODS, 60)
+        # There is more to do when it wakes up.
+        self.create("pods", *(pod(f"later-{number:03}", cpu="10m") for number in range(20)))
+        woken = time.time()
+        leader.process.signal(signal.SIGCONT)
+        wait("the one that was stopped ends", lambda: not leader.process.running, 15)
+        self.assertNotEqual(leader.process.child.returncode, 0)
+        self.wait_all_bound(pods, PODS + 20, 20)
+        self.assertTrue(standby.process.running)
+        self.assertNotEqual(self.holder(), identity)
+        self.assert_no_node_over()
+        self.assert_each_bound_once("paused", PODS)
+        self.assert_each_bound_once("later", 20)
+        if settings.SCHEDULER == "supercargo":
+            # It knows until when it leads. kube-scheduler sends what was under way.
+            self.assertEqual(self.writes("scheduler", woken), [])
+
+    def test_a_standby_writes_nothing(self):
+        """While the other works, fails, and waits."""
+        self.create("nodes", *nodes(2))
+        _, standby, identity = self.start_pair()
+        self.create("pods", pod("placed-000"), pod("refused", nodeSelector={"colour": "blue"}))
+        self.wait_bound("placed-000")
+        self.wait_event("refused", "FailedScheduling")
+        self.create("nodes", *(item for item in nodes(4) if item["metadata"]["name"] > "node-001"))
+        self.create("pods", *(pod(f"placed-{number:03}") for number in range(1, 20)))
+        self.wait_all_bound_but("refused", 20)
+        self.assertEqual(self.holder(), identity)
+        self.assertTrue(standby.process.running)
+        self.assertEqual(self.writes("second"), [])
+
+    @ours_only
+    def test_a_standby_that_reloads_writes_nothing(self):
+        """Neither for pods whose profile went, nor for those that it would decide otherwise now."""
+        self.create("nodes", *nodes(2))
+        both = {"profiles": [{"schedulerName": "default-scheduler"}, {"schedulerName": "other"}]}
+        leader, standby, identity = self.start_pair(both)
+        standby.configure({**ELECTION, **both})
+        blue = {"colour": "blue"}
+        self.create("pods", pod("refused-other", schedulerName="other", nodeSelector=blue), pod("refused", nodeSelector=blue))
+        self.wait_event("refused-other", "FailedScheduling")
+        self.wait_event("refused", "FailedScheduling")
+        for number, config in enumerate(({}, both, {}), 2):
+            standby.configure({**ELECTION, **config})
+            wait("the standby has reloaded",
+                 lambda: (standby.metric("supercargo_config_reloads_total", result="success") or 0) >= number, 15)
+        self.create("pods", pod("after"))
+        self.wait_bound("after")
+        self.assertEqual(self.holder(), identity)
+        self.assertEqual(self.writes("second"), [])
+        # It is one that would write if it led.
+        self.assertEqual(leader.process.terminate(), 0)
+        wait("it writes now", lambda: ("patch", "pods", "status") in [write[:3] for write in self.writes("second")], 20,
+             say=lambda: self.writes("second"))
+
+    def wait_all_bound_but(self, name, count):
+        def bound():
+            names = [item["metadata"]["name"] for item in self.api.list("pods") if item["spec"].get("nodeName")]
+            return len(names) == count and name not in names
+
+        wait(f"{count} pods are bound", bound, 20)

@@ -1,5 +1,10 @@
 """A configuration that changes while the scheduler runs. kube-scheduler must be restarted for this."""
 
+import json
+import subprocess
+import time
+
+from harness import settings
 from harness.case import Case, ours_only
 from harness.extender import Extender
 from harness.objects import node, pod
@@ -7,6 +12,8 @@ from harness.processes import wait
 from scenarios.profiles import PACKER
 
 SECONDS = 5
+# So long a kind that the new configuration reads is waited for.
+PATIENCE_SECONDS = 30
 SPREADER = {"schedulerName": "default-scheduler"}
 PACKING = {**PACKER, "schedulerName": "default-scheduler"}
 
@@ -111,3 +118,61 @@ class Reload(Case):
         self.scheduler.replace("profiles: [")
         for result in ("success", "error"):
             wait(f"{result} is counted", lambda: self.scheduler.metric("supercargo_config_reloads_total", result=result) == 1)
+
+
+# What reads volumes and claims.
+STORAGE = ("VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits")
+PLAIN = {"schedulerName": "default-scheduler", "plugins": {"multiPoint": {"disabled": [{"name": name} for name in STORAGE]}}}
+
+
+@ours_only
+class Forbidden(Case):
+    """A new configuration whose plugins read what the scheduler may not."""
+
+    def grant(self, config):
+        """Exactly the rights that a configuration needs, for the developer."""
+        (self.folder / "plain.yaml").write_text(json.dumps({
+            "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", **config}))
+        command = [settings.SUPERCARGO, "rbac", "--config", self.folder / "plain.yaml"]
+        printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
+        kubectl = [settings.binary("kubectl"), "--kubeconfig", self.cluster.kubeconfig("admin")]
+        for verb in ("apply", "delete"):
+            words = [*kubectl, verb, "--filename", "-"]
+            if verb == "apply":
+                subprocess.run(words, input=printed, capture_output=True, text=True, check=True, timeout=30)
+                self.cluster.add_account("supercargo", "kube-system")
+            else:
+                self.addCleanup(subprocess.run, words, input=printed, capture_output=True, text=True, check=True, timeout=30)
+        return printed
+
+    def test_it_is_refused_and_the_old_one_goes_on(self):
+        self.create("nodes", node("only"))
+        self.assertNotIn("persistentvolumes", self.grant({"profiles": [PLAIN]}).partition("# Pods are bound")[0])
+        scheduler = self.start_scheduler({"profiles": [PLAIN]}, user="supercargo")
+        self.create("pods", pod("before"))
+        self.wait_bound("before")
+        scheduler.configure({"profiles": [SPREADER]})
+
+        def refused():
+            found = [line for line in scheduler.process.text().splitlines() if "persistentvolume" in line]
+            return scheduler.metric("supercargo_config_reloads_total", result="error") == 1 and found
+
+        number = 0
+        deadline = time.monotonic() + PATIENCE_SECONDS + 10
+        while not refused():
+            # The old one schedules all the while.
+            self.create("pods", pod(f"meanwhile-{number}", cpu="10m"))
+            self.wait_bound(f"meanwhile-{number}", 3)
+            number += 1
+            self.assertLess(time.monotonic(), deadline, "nothing was refused")
+        self.assertGreater(number, 3)
+        self.assertEqual(scheduler.metric("supercargo_config_reloads_total", result="success") or 0, 0)
+        self.assertEqual(scheduler.get("/readyz")[0], 200)
+        self.create("pods", pod("after"))
+        self.wait_bound("after")
+        # With the rights it is taken up, by a file that changes again.
+        self.grant({"profiles": [SPREADER]})
+        scheduler.configure({"profiles": [SPREADER], "podMaxBackoffSeconds": 9})
+        wait("it is taken up", lambda: scheduler.metric("supercargo_config_reloads_total", result="success") == 1, 20)
+        self.create("pods", pod("then"))
+        self.wait_bound("then")

@@ -4,6 +4,7 @@ import subprocess
 
 from harness import settings
 from harness.case import Case, ours_only
+from harness.client import Client
 from harness.objects import claim, condition, local_volume, node, node_of, nodes, pod, priority_class, storage_class
 from harness.processes import wait
 
@@ -27,6 +28,34 @@ class Rights(Case):
         self.kubectl("apply", "--filename", "-", text=printed.stdout)
         self.addCleanup(self.kubectl, "delete", "--filename", "-", "--wait=false", text=printed.stdout)
         self.cluster.add_account(name, "kube-system")
+
+    def revoke(self, kind, namespace, number):
+        """Takes one rule out of a role. What comes back puts it in again."""
+        whole = self.api.get(kind, NAME, namespace)
+        rule = whole["rules"][number]
+        kept = [each for each in whole["rules"] if each != rule]
+        self.api.patch(kind, NAME, {"rules": kept}, namespace)
+        # kube-apiserver learns of it by a watch of its own.
+        self.wait_allowed(rule, namespace, False)
+
+        def restore():
+            self.api.patch(kind, NAME, {"rules": whole["rules"]}, namespace)
+            self.wait_allowed(rule, namespace, True)
+
+        return rule, restore
+
+    def wait_allowed(self, rule, namespace, wanted):
+        resource, _, subresource = rule["resources"][0].partition("/")
+        what = {"group": rule["apiGroups"][0], "resource": resource, "subresource": subresource, "verb": rule["verbs"][0],
+                "namespace": namespace, "name": rule.get("resourceNames", [""])[0]}
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+                  "spec": {"user": f"system:serviceaccount:kube-system:{NAME}", "resourceAttributes": what}}
+
+        def answered():
+            answer = self.api.call("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+            return answer["status"]["allowed"] == wanted
+
+        wait(f"{rule} is {'granted' if wanted else 'revoked'}", answered)
 
     def kubectl(self, *words, text):
         command = [settings.binary("kubectl"), "--kubeconfig", self.cluster.kubeconfig("admin"), *words]
@@ -102,3 +131,72 @@ class Rights(Case):
         done = {verb for verb, _, code in self.requests("onlooker") if code in (200, 201)}
         self.assertEqual(done - {"get", "list", "watch"}, set())
         self.assertIsNone(node_of(self.pod("pending")))
+
+    def test_each_right_that_is_taken_away_is_named(self):
+        """One rule after the other, while it runs. The log names what may not be done, and so does `/readyz` where without it nothing
+        is known; when the right is back, all is well again."""
+        self.grant("second", NAME)
+        wire = self.proxy()
+        config = {**CONFIG, "podMaxBackoffSeconds": 1, "leaderElection": {"leaderElect": False}}
+        self.create("priorityclasses", priority_class("taken-low", 1), priority_class("taken-high", 100))
+        self.create("storageclasses", storage_class("taken"))
+        self.create("nodes", node("full", cpu="1", labels={"only": "full"}), *nodes(2))
+        self.create("pods", pod("victim", cpu="1", priority_class="taken-low", nodeName="full"))
+        scheduler = self.start_scheduler(config, user=NAME, port=wire.port)
+        rules = self.api.get("clusterroles", NAME)["rules"]
+        self.assertGreaterEqual(len(rules), 10)
+        for number, rule in enumerate(rules):
+            with self.subTest(f"{rule['verbs']} {rule['resources']}"):
+                self.take_away(scheduler, wire, number)
+
+    def take_away(self, scheduler, wire, number):
+        before = len(scheduler.process.text())
+        rule, restore = self.revoke("clusterroles", None, number)
+        try:
+            wire.cut()
+            wire.mend()
+            self.provoke(scheduler, number)
+
+            def named():
+                text = scheduler.process.text()[before:]
+                return all(resource in text for resource in rule["resources"][:1 if "patch" in rule["verbs"] else None])
+
+            wait(f"the log names {rule['resources']}", named, 60, say=lambda: scheduler.process.text()[before:][-3000:])
+            if "list" in rule["verbs"]:
+                def shown():
+                    code, text = scheduler.get("/readyz")
+                    return code == 500 and all(resource in text for resource in rule["resources"])
+
+                wait(f"/readyz names {rule['resources']}", shown, 60, say=lambda: scheduler.get("/readyz"))
+        finally:
+            restore()
+        wait("it is ready again", lambda: scheduler.get("/readyz")[0] == 200, 60, say=lambda: scheduler.get("/readyz"))
+        self.create("pods", pod(f"restored-{number}", schedulerName=NAME))
+        self.wait_bound(f"restored-{number}", 30)
+
+    def provoke(self, scheduler, number):
+        """All that a scheduler does, once more."""
+        self.create("pods", pod(f"provoked-{number}", schedulerName=NAME))
+        self.create("pods", pod(f"refused-{number}", schedulerName=NAME, nodeSelector={"colour": "blue"}))
+        self.create("persistentvolumes", local_volume(f"disk-{number}", "node-000", "5Gi", "taken"))
+        self.create("persistentvolumeclaims", claim(f"data-{number}", "5Gi", "taken"))
+        self.create("pods", pod(f"storing-{number}", claims=[f"data-{number}"], schedulerName=NAME))
+        self.create("pods", pod(f"urgent-{number}", cpu="1", priority_class="taken-high", schedulerName=NAME,
+                                nodeSelector={"only": "full"}))
+        # A token that has not been looked up yet.
+        Client(scheduler.port, f"unknown-{number}").raw("GET", "/metrics")
+        self.cluster.add_account("default", "kube-system")
+        Client(scheduler.port, self.cluster.tokens["default"]).raw("GET", "/metrics")
+
+    def test_a_lease_that_may_not_be_renewed(self):
+        """It ends before another could take over, and says which right is missing."""
+        self.grant("second", NAME)
+        self.create("nodes", node("only"))
+        election = {**CONFIG["leaderElection"], "leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "500ms"}
+        scheduler = self.start_scheduler({**CONFIG, "leaderElection": election}, user=NAME)
+        self.addCleanup(self.api.delete, "leases", NAME, namespace="kube-system")
+        _, restore = self.revoke("roles", "kube-system", 1)
+        self.addCleanup(restore)
+        wait("it ends", lambda: not scheduler.process.running, 10)
+        self.assertNotEqual(scheduler.process.child.returncode, 0)
+        self.assertIn("leases", scheduler.process.tail(20))
