@@ -10,6 +10,7 @@
 //! Lines are decoded as they come, from the bytes of the connection into the words that the scheduler reads. An object that
 //! cannot be read is left out with a warning; it never ends a watch.
 
+mod decoding;
 mod discovery;
 mod lines;
 mod listing;

@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, info, warn};
 
+use super::decoding::{decode, decode_event};
 use super::lines::{Lines, LinesError};
 use super::listing::Listing;
 use super::stop::{Asked, Failure, Stop, stop_of};
@@ -29,6 +30,11 @@ const BACKOFF: BackoffLimits = BackoffLimits {
 const UNANSWERED_WAIT_MAX: Duration = Duration::from_secs(2);
 /// How often we look whether a kind is served by now, such as after its CRD was installed.
 const UNSERVED_INTERVAL: Duration = Duration::from_secs(60);
+/// For how long discovery has to say that a kind of which objects are known is not served, until these are forgotten: a server
+/// that has just started does not know its custom resources yet.
+const UNSERVED_BELIEVED_AFTER: Duration = Duration::from_secs(15);
+/// How often it is asked in that time.
+const UNSERVED_DOUBT_INTERVAL: Duration = Duration::from_secs(5);
 /// How long the server keeps up a watch that begins with a list: between this and twice this, client-go's number. A list of a
 /// large cluster takes its time.
 const LIST_TIMEOUT_MIN: Duration = Duration::from_secs(300);
@@ -64,6 +70,8 @@ pub(super) struct Session {
     chance: Chance,
     next: Next,
     told: Told,
+    /// Why the watch does not go on, as it was told; none if it goes on.
+    stalled: Option<String>,
     /// When a list that was asked for is tried once more.
     retell_at: Option<Instant>,
 }
@@ -109,6 +117,8 @@ enum Told {
     Nothing,
     /// Objects, perhaps.
     Objects,
+    /// Objects, although discovery says since then that the kind is not served: it is asked again.
+    Doubted { since: Instant },
     /// That the kind is not served.
     Unserved,
 }
@@ -144,6 +154,7 @@ impl Session {
             chance,
             next: Next::List { manner: Manner::Stream, fallback: None },
             told: if request.is_known { Told::Objects } else { Told::Nothing },
+            stalled: None,
             retell_at: None,
         }
     }
@@ -199,6 +210,11 @@ impl Session {
                 info!(kind, "the list has become too old between two pages, it comes in one answer");
                 return self.list_by(Manner::Whole);
             }
+            Stop::Unserved if self.doubts() => {
+                self.stall("discovery says that the kind is not served, and is asked again".to_owned())
+                    .await?;
+                return self.wait(UNSERVED_DOUBT_INTERVAL).await;
+            }
             Stop::Unserved => {
                 self.next = Next::List { manner: Manner::Stream, fallback: None };
                 self.report_unserved().await?;
@@ -209,10 +225,7 @@ impl Session {
                 self.next = Next::List { manner: Manner::Stream, fallback: None };
             }
             Stop::Failed(Failure { reason, is_refused, retry_after }) => {
-                warn!(kind, "cannot watch, trying again: {reason}");
-                if self.backoff.failures() == 0 {
-                    self.send(Watched::Stalled { reason }).await?;
-                }
+                self.stall(reason).await?;
                 (wait_min, longest) =
                     (retry_after, if is_refused { BACKOFF.longest } else { UNANSWERED_WAIT_MAX });
                 self.failed(is_refused);
@@ -220,6 +233,30 @@ impl Session {
         }
         let wait = self.backoff.next(longest).max(wait_min);
         self.wait(wait).await
+    }
+
+    /// Tells why the watch does not go on. The same reason is told, and written to the log, only once.
+    async fn stall(&mut self, reason: String) -> Result<(), Stop> {
+        let kind = self.kind().plural;
+        if self.stalled.as_ref() == Some(&reason) {
+            debug!(kind, "cannot watch, trying again: {reason}");
+            return Ok(());
+        }
+        warn!(kind, "cannot watch, trying again: {reason}");
+        self.stalled = Some(reason.clone());
+        self.send(Watched::Stalled { reason }).await
+    }
+
+    /// Whether it is too early to believe discovery that the kind is not served.
+    fn doubts(&mut self) -> bool {
+        match self.told {
+            Told::Nothing | Told::Unserved => false,
+            Told::Objects => {
+                self.told = Told::Doubted { since: Instant::now() };
+                true
+            }
+            Told::Doubted { since } => since.elapsed() < UNSERVED_BELIEVED_AFTER,
+        }
     }
 
     fn list_by(&mut self, other: Manner) -> Result<(), Stop> {
@@ -295,8 +332,9 @@ impl Session {
             let retell_at = self.retell_at;
             let next = tokio::select! {
                 biased;
-                () = self.sender.closed() => return Err(Stop::Closed),
+                // Comes first, since most of the time a line is there: that costs no look at the others.
                 next = lines.next(patience) => next,
+                () = self.sender.closed() => return Err(Stop::Closed),
                 Ok(()) = self.asked.changed(), if !is_list => {
                     self.tell_again();
                     return Ok(());
@@ -350,8 +388,11 @@ impl Session {
         if let Next::Resume { refusals, .. } = &mut self.next {
             *refusals = 0;
         }
-        if self.backoff.failures() > 0 {
-            self.backoff.reset();
+        self.backoff.reset();
+        if let Told::Doubted { .. } = self.told {
+            self.told = Told::Objects;
+        }
+        if self.stalled.take().is_some() {
             self.send(Watched::Resumed).await?;
         }
         Ok(())
@@ -394,7 +435,7 @@ impl Session {
                 }
             }
             EventKind::Put | EventKind::Removed => {
-                let (decoded, object) = self.decode_event(event, line);
+                let (decoded, object) = decode_event(&self.telling.decoder, self.kind(), event, line);
                 if let Some(decoded) = decoded {
                     self.send(tell_change(event.kind, decoded, phase)).await?;
                 }
@@ -409,33 +450,6 @@ impl Session {
     /// Everything up to this revision was told.
     fn advance(&mut self, position: String) {
         self.next = Next::Resume { position, refusals: 0 };
-    }
-
-    fn decode_event<'a>(&self, event: EventWords<'a>, line: &'a str) -> (Option<Decoded>, &'a str) {
-        if let Ok(decoded) = self.telling.decoder.decode_kind(event.object, self.kind()) {
-            return (self.known(decoded), event.object);
-        }
-        // The line may be written in an unusual way.
-        let object = EventWords::read_carefully(line).map_or(event.object, |event| event.object);
-        (self.decode(object), object)
-    }
-
-    fn decode(&self, object: &str) -> Option<Decoded> {
-        match self.telling.decoder.decode_kind(object, self.kind()) {
-            Ok(decoded) => self.known(decoded),
-            Err(error) => {
-                warn!(kind = self.kind().plural, "an object that cannot be read is left out: {error}");
-                None
-            }
-        }
-    }
-
-    fn known(&self, decoded: Decoded) -> Option<Decoded> {
-        if matches!(decoded, Decoded::Unread { .. }) {
-            warn!(kind = self.kind().plural, "nobody reads what is watched");
-            return None;
-        }
-        Some(decoded)
     }
 
     /// Lists everything in pages of a size, or in one answer.
@@ -456,7 +470,7 @@ impl Session {
                 None => self.begin().await?,
             };
             for object in page.items.into_iter().flatten() {
-                if let Some(decoded) = self.decode(object.get()) {
+                if let Some(decoded) = decode(&self.telling.decoder, self.kind(), object.get()) {
                     read.put(&decoded);
                     self.send(Watched::Put(decoded)).await?;
                 }
@@ -500,6 +514,7 @@ impl Session {
         self.advance(resource_version);
         self.retell_at = None;
         self.backoff.reset();
+        self.stalled = None;
         self.send(Watched::Listed(listing.everything())).await
     }
 
@@ -510,6 +525,7 @@ impl Session {
         }
         self.told = Told::Unserved;
         self.backoff.reset();
+        self.stalled = None;
         warn!(
             kind = self.kind().plural,
             "the server does not serve {} {}: treated as if there were none, and looked for every {} s",

@@ -306,11 +306,24 @@ async fn a_kind_that_is_not_served_is_looked_for() {
     assert_eq!(started.elapsed().as_secs(), 180);
     write(&writer, [event("ADDED", "a", 1), bookmark(7, END)]);
     trial.check(&["began", "put a", r#"listed ["a"]"#]).await;
-    // Its definition is removed, and the objects with it.
+    // Its definition is removed, and the objects with it. Discovery is believed only if it says so for some time: a server that
+    // has just started does not know all of its kinds.
+    const DOUBTED: &str = "stalled: discovery says that the kind is not served, and is asked again";
     is_served.store(false, Ordering::SeqCst);
+    let removed = Instant::now();
+    drop(writer);
+    trial.check(&[DOUBTED]).await;
+    is_served.store(true, Ordering::SeqCst);
+    let writer = trial.stream().await;
+    trial.check(&["resumed"]).await;
+    assert_eq!(trial.asked().last(), Some(&resumed(7)));
+    assert_eq!(removed.elapsed().as_secs(), 6);
+    is_served.store(false, Ordering::SeqCst);
+    let removed = Instant::now();
     write(&writer, [event("DELETED", "a", 8)]);
     drop(writer);
-    trial.check(&["removed a", "unserved"]).await;
+    trial.check(&["removed a", DOUBTED, "unserved"]).await;
+    assert_eq!(removed.elapsed().as_secs(), 15);
 }
 
 #[tokio::test(start_paused = true)]
@@ -484,10 +497,24 @@ async fn a_place_that_the_server_refuses_again_and_again_is_given_up() {
     write(&writer, [bookmark(7, END)]);
     drop(writer);
     trial.check(&["began", "listed", "stalled: Too large resource version: 7, current: 3"]).await;
+    // The same is not told again and again.
     let writer = trial.stream().await;
     write(&writer, [bookmark(3, END)]);
     trial.check(&["began", "listed []"]).await;
     assert_eq!(trial.asked()[6], STREAMED);
+}
+
+#[tokio::test(start_paused = true)]
+async fn why_a_watch_is_stalled_is_told_anew_when_the_reason_is_another_one() {
+    let mut trial = Trial::new(|number, _| match number {
+        0 | 1 => Some(Answer::status(500, "not now")),
+        2 | 3 => Some(Answer::status(401, "Unauthorized")),
+        _ => None,
+    });
+    trial.check(&["stalled: not now", "stalled: Unauthorized"]).await;
+    let writer = trial.stream().await;
+    write(&writer, [bookmark(3, END)]);
+    trial.check(&["began", "listed"]).await;
 }
 
 #[tokio::test(start_paused = true)]
