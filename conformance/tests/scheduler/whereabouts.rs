@@ -14,6 +14,12 @@ fn place_of(world: &mut World, name: &str) -> Option<(u32, PodPlace)> {
     let now = world.now();
     let whereabouts = world.scheduler.whereabouts("default", name, now)?;
     assert_eq!(&*whereabouts.uid, name);
+    // A dump of all of them says the same about it, and names nobody twice.
+    let (all, untold) = world.scheduler.all_whereabouts(usize::MAX, now);
+    let named: Vec<_> = all.iter().filter(|(pod, _)| &*pod.name == name).collect();
+    assert_eq!((named.len(), &named[0].1, untold), (1, &whereabouts, 0));
+    let (some, untold) = world.scheduler.all_whereabouts(1, now);
+    assert_eq!((some.len(), untold), (1, all.len() - 1));
     Some((whereabouts.attempts, whereabouts.place))
 }
 

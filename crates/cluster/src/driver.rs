@@ -3,6 +3,7 @@
 //! One task owns the scheduler; nothing is locked. It looks at everything that has come in, tries some pods, hands on the
 //! orders, and lets the others work.
 
+mod dumping;
 mod reloading;
 
 use std::collections::BTreeSet;
@@ -166,6 +167,8 @@ pub struct Driver<O> {
     /// Whether pods were tried since the observer was last told how things stand, and when it may be told again.
     has_news: bool,
     next_report: Instant,
+    /// Whether everything was listed when that was last looked at.
+    is_known: bool,
     log: OrderLog,
 }
 
@@ -219,6 +222,7 @@ impl<O: Observer> Driver<O> {
             pending: None,
             has_news: false,
             next_report: Instant::now(),
+            is_known: false,
             log,
         }
     }
@@ -325,15 +329,34 @@ impl<O: Observer> Driver<O> {
                     self.observer.listed_again(kind);
                     self.scheduler.retain(&everything, now);
                 }
-                if self.progress.is_complete() {
-                    info!(kind = kind.plural, "Listed; the cluster is known");
-                }
+                self.note_knowledge();
             }
-            Watched::Unserved => self.scheduler.retain(&Everything::Objects(kind, BTreeSet::new()), now),
+            Watched::Unserved => {
+                self.scheduler.retain(&Everything::Objects(kind, BTreeSet::new()), now);
+                self.note_knowledge();
+            }
             // The watch has said so itself.
             Watched::Stalled { .. } => {}
-            Watched::Resumed => info!(kind = kind.plural, "Is watched again"),
+            Watched::Resumed => info!(kind = kind.plural, "Kind is watched again"),
         }
+    }
+
+    /// Says when the cluster has become known: once, and again after a time in which it was not.
+    fn note_knowledge(&mut self) {
+        let is_known = self.progress.is_complete();
+        if is_known && !self.is_known {
+            let (kinds, standing) = (self.progress.kind_count(), self.scheduler.standing());
+            let pending = standing.queue;
+            let pending = pending.active + pending.backoff + pending.unschedulable + pending.gated;
+            info!(
+                kinds,
+                nodes = standing.nodes,
+                boundPods = standing.pods,
+                pendingPods = pending,
+                "Everything is listed; the cluster is known"
+            );
+        }
+        self.is_known = is_known;
     }
 
     fn tell(&mut self, event: Option<QueueEvent>, began: Instant) {
@@ -466,22 +489,6 @@ impl<O: Observer> Driver<O> {
                 let _ = answer.send(Located { now, leads, whereabouts });
             }
             Command::Reload(replacement, done) => self.begin_reload(*replacement, done).await,
-        }
-    }
-
-    fn dump(&mut self) {
-        let queue = self.scheduler.queue_lengths();
-        let cluster = self.scheduler.cluster();
-        info!(?queue, nodes = cluster.node_count(), "Dump of scheduling queue");
-        for node in cluster.nodes() {
-            let pods: Vec<String> = node.pods().iter().map(|pod| pod.key()).collect();
-            info!(
-                node = &**node.name(),
-                requested = ?node.usage().requested(),
-                allocatable = ?node.allocatable(),
-                pods = pods.join(","),
-                "Dump of cached NodeInfo"
-            );
         }
     }
 

@@ -79,7 +79,8 @@ impl Knowledge {
             Picture::Listed | Picture::Unserved => {
                 let trouble = self.trouble.as_ref()?;
                 let is_old = trouble.since.elapsed() >= STALL_SHOWN_AFTER;
-                is_old.then(|| format!("{} cannot be watched{reason}", kind.plural))
+                let seconds = trouble.since.elapsed().as_secs();
+                is_old.then(|| format!("{} have not been watched for {seconds} s{reason}", kind.plural))
             }
         }
     }
@@ -92,6 +93,18 @@ impl Progress {
         let complaints: Vec<String> =
             kinds.iter().filter_map(|(kind, knowledge)| knowledge.complaint(*kind)).collect();
         if complaints.is_empty() { Ok(()) } else { Err(complaints.join("; ")) }
+    }
+
+    /// How many kinds the scheduler reads.
+    pub(crate) fn kind_count(&self) -> usize {
+        self.kinds().len()
+    }
+
+    /// Why no pod is scheduled for lack of knowledge: the kinds whose picture is not complete, and the reasons.
+    pub fn missing(&self) -> Vec<String> {
+        let kinds = self.kinds();
+        let incomplete = kinds.iter().filter(|(_, knowledge)| !knowledge.is_complete());
+        incomplete.filter_map(|(kind, knowledge)| knowledge.complaint(*kind)).collect()
     }
 
     /// Whether every kind is known so well that pods may be scheduled.
@@ -176,7 +189,7 @@ mod tests {
         progress.note(PODS, &stalled());
         assert_eq!(progress.check(), Ok(()), "most watches go on soon");
         tokio::time::advance(STALL_SHOWN_AFTER).await;
-        assert_eq!(progress.check(), Err("pods cannot be watched (forbidden)".to_owned()));
+        assert_eq!(progress.check(), Err("pods have not been watched for 5 s (forbidden)".to_owned()));
         assert!(progress.is_complete(), "what is known stays");
         progress.note(PODS, &Watched::Resumed);
         assert_eq!(progress.check(), Ok(()));

@@ -1,8 +1,9 @@
 //! Where one pod is between its arrival and its node, for somebody who asks about it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use supercargo_model::Timestamp;
+use supercargo_model::{Pod, Timestamp};
 
 use super::Scheduler;
 
@@ -89,7 +90,7 @@ impl Scheduler {
     /// Where a pod is that has not arrived on a node yet; none if it has, or if it is not known. This looks at every pod
     /// that waits: people ask about a name, and nobody else needs the queue by name.
     pub fn whereabouts(&mut self, namespace: &str, name: &str, now: Timestamp) -> Option<Whereabouts> {
-        let is_named = |pod: &supercargo_model::Pod| *pod.name == *name && *pod.namespace == *namespace;
+        let is_named = |pod: &Pod| *pod.name == *name && *pod.namespace == *namespace;
         if let Some(binding) = self.bindings.iter().find(|binding| is_named(binding.pod())) {
             let uid = binding.pod().uid.clone();
             return Some(Whereabouts {
@@ -105,6 +106,41 @@ impl Scheduler {
                 attempts: waiting.queued.attempts,
                 place: queue.pod_place(house, waiting),
             })
+        })
+    }
+
+    /// Every pod that has not arrived on a node yet and where it is, in the order of the places and of arrival, but no more than the
+    /// limit; and how many more there are.
+    pub fn all_whereabouts(&mut self, limit: usize, now: Timestamp) -> (Vec<(Arc<Pod>, Whereabouts)>, usize) {
+        let bound: Vec<(Arc<Pod>, Whereabouts)> = self
+            .bindings
+            .iter()
+            .take(limit)
+            .map(|binding| {
+                let uid = binding.pod().uid.clone();
+                let attempts = self.attempts_of(&uid).unwrap_or_default();
+                (binding.pod().clone(), Whereabouts { uid, attempts, place: binding.pod_place() })
+            })
+            .collect();
+        let bound_count = self.bindings.iter().count();
+        let are_bound: BTreeSet<Arc<str>> =
+            self.bindings.iter().map(|binding| binding.pod().uid.clone()).collect();
+        self.with_house(now, |queue, house| {
+            let waiting = queue.in_order();
+            let waiting: Vec<_> =
+                waiting.into_iter().filter(|waiting| !are_bound.contains(&waiting.queued.pod.uid)).collect();
+            let total = waiting.len() + bound_count;
+            let waiting = waiting.into_iter().take(limit).map(|waiting| {
+                let whereabouts = Whereabouts {
+                    uid: waiting.queued.pod.uid.clone(),
+                    attempts: waiting.queued.attempts,
+                    place: queue.pod_place(house, waiting),
+                };
+                (waiting.queued.pod.clone(), whereabouts)
+            });
+            let told: Vec<_> = waiting.chain(bound).take(limit).collect();
+            let untold = total - told.len();
+            (told, untold)
         })
     }
 

@@ -17,12 +17,22 @@ pub struct PodReport {
     pub time: Timestamp,
     /// Whether it schedules: of several replicas only one does, and the others have decided nothing.
     pub leads: bool,
+    /// Why it schedules no pod at all now, whatever the queue says; empty if it does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holds: Vec<String>,
     /// Where the pod is, if it waits or is on its way to a node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<PlaceReport>,
     /// What was decided last, oldest first. There may be decisions for several pods, one after the other, of that name.
     #[serde(default)]
     pub decisions: Vec<PastDecision>,
+}
+
+impl PodReport {
+    /// Whether the scheduler schedules nothing now.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.leads || !self.holds.is_empty()
+    }
 }
 
 /// Where a pod is.

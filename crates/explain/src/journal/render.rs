@@ -68,8 +68,11 @@ pub(crate) fn push_report(text: &mut String, asked: &Asked) {
         }
         push_table(text, &rows, &[Align::Left, Align::Right, Align::Right, Align::Left]);
     }
+    for hold in &report.holds {
+        text.push_str(&format!("  no pod is scheduled there now: {hold}\n"));
+    }
     if let Some(waits) = &report.waits {
-        text.push_str(&format!("  now: {}\n", place(waits, report.time)));
+        text.push_str(&format!("  now: {}\n", place(waits, report)));
     }
     if let Some(since_then) = since_then {
         text.push_str(&format!(
@@ -120,7 +123,8 @@ fn outcome(decision: &PastDecision) -> String {
     }
 }
 
-fn place(waits: &PlaceReport, now: Timestamp) -> String {
+fn place(waits: &PlaceReport, report: &PodReport) -> String {
+    let now = report.time;
     let PlaceReport { queue, attempts, since, until, node, plugins, reason, .. } = waits;
     let plugins = if plugins.is_empty() { "the scheduler".to_owned() } else { plugins.join(", ") };
     let since = since.map(|since| format!(" for {}", age(now.since(since)))).unwrap_or_default();
@@ -130,6 +134,10 @@ fn place(waits: &PlaceReport, now: Timestamp) -> String {
     };
     let node = node.as_deref().unwrap_or_default();
     let what = match queue {
+        // What stands in the queue of a scheduler that schedules nothing is not tried next.
+        QueueName::Active if report.is_idle() => {
+            format!("in the queue{since}, to be tried when it schedules")
+        }
         QueueName::Active => format!("in the queue{since}, to be tried next"),
         QueueName::Backoff => format!("backs off, to be tried {} at the latest", within(until)),
         QueueName::Unschedulable => format!(

@@ -177,6 +177,7 @@ fn eventful() -> PodReport {
         pod: a.key(),
         time: Timestamp::from_seconds(NOON),
         leads: true,
+        holds: Vec::new(),
         waits: None,
         decisions: journal.recall("default", "a"),
     }
@@ -242,15 +243,46 @@ fn places_are_told_in_a_sentence() {
         let report = PodReport {
             pod: "default/a".to_owned(),
             time: now,
-            leads: false,
+            leads: true,
+            holds: Vec::new(),
             waits: Some(whereabouts.into()),
             decisions: Vec::new(),
         };
         let text = format!(
-            "what the scheduler decided for default/a (it, which does not schedule now):\n  nothing that it remembers\n  now: {text}; tried 2 times so far\n"
+            "what the scheduler decided for default/a (it):\n  nothing that it remembers\n  now: {text}; tried 2 times so far\n"
         );
         assert_eq!(render_asked(&Asked::new("it".to_owned(), report, None)), text);
     }
+}
+
+#[test]
+fn a_scheduler_that_does_not_schedule_says_why() {
+    let since = Timestamp::from_seconds(NOON - 150);
+    let whereabouts = Whereabouts { uid: "u".into(), attempts: 0, place: PodPlace::Active { since } };
+    let mut report = PodReport {
+        pod: "default/a".to_owned(),
+        time: Timestamp::from_seconds(NOON),
+        leads: false,
+        holds: vec!["replica-b leads".to_owned(), "waiting for the first list of nodes".to_owned()],
+        waits: Some(whereabouts.into()),
+        decisions: Vec::new(),
+    };
+    let rendered = |report: &PodReport| render_asked(&Asked::new("it".to_owned(), report.clone(), None));
+    assert_eq!(
+        rendered(&report),
+        "\
+what the scheduler decided for default/a (it, which does not schedule now):
+  nothing that it remembers
+  no pod is scheduled there now: replica-b leads
+  no pod is scheduled there now: waiting for the first list of nodes
+  now: in the queue for 2m30s, to be tried when it schedules; tried 0 times so far
+"
+    );
+    let json = serde_json::to_value(&report).expect("a report is JSON");
+    assert_eq!(json["holds"][0], "replica-b leads");
+    // An older scheduler says only whether it leads.
+    report.holds.clear();
+    assert!(!rendered(&report).contains("to be tried next"));
 }
 
 /// A placement on the first of these nodes, of which so many are equally good.

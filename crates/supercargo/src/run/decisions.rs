@@ -3,10 +3,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
-use supercargo_cluster::{Command, Located};
+use supercargo_cluster::{Command, Heartbeat, Located, Progress};
 use supercargo_engine::{Decision, Observation};
 use supercargo_explain::{Journal, PodReport};
-use tokio::sync::{mpsc, oneshot};
+use supercargo_operations::leader::Leadership;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
 
 /// Where the page is: a path below it names a pod, so that rules of RBAC can allow those of one namespace, as
 /// `/debug/decisions/shop/*`. A pod in the query would be no part of what is allowed.
@@ -21,8 +23,39 @@ pub(super) struct SharedJournal {
 /// Answers who asks about a pod.
 #[derive(Clone)]
 pub(super) struct DecisionsPage {
-    journal: SharedJournal,
-    commands: mpsc::Sender<Command>,
+    pub(super) journal: SharedJournal,
+    pub(super) commands: mpsc::Sender<Command>,
+    pub(super) holds: Holds,
+}
+
+/// Says why no pod is scheduled, if none is.
+#[derive(Clone)]
+pub(super) struct Holds {
+    pub(super) progress: Progress,
+    /// Who leads; none without an election.
+    pub(super) leadership: Option<watch::Receiver<Leadership>>,
+    pub(super) heartbeat: Heartbeat,
+}
+
+impl Holds {
+    /// The reasons; none if pods are scheduled.
+    pub(super) fn reasons(&self) -> Vec<String> {
+        let leadership = self.leadership.as_ref().map(|leadership| leadership.borrow().clone());
+        let not_leading = leadership.and_then(|leadership| match leadership {
+            Leadership::Following { holder: Some(holder) } => {
+                Some(format!("this replica is a standby, {holder} leads"))
+            }
+            Leadership::Following { holder: None } => {
+                Some("this replica does not hold the lease, and does not know who does".to_owned())
+            }
+            Leadership::Leading { until } if until <= Instant::now() => {
+                Some("the lease of this replica has run out".to_owned())
+            }
+            Leadership::Leading { .. } => None,
+            Leadership::Lost => Some("this replica has lost the lease, and ends".to_owned()),
+        });
+        not_leading.into_iter().chain(self.progress.missing()).chain(self.heartbeat.check().err()).collect()
+    }
 }
 
 impl SharedJournal {
@@ -41,10 +74,6 @@ impl SharedJournal {
 }
 
 impl DecisionsPage {
-    pub(super) fn new(journal: SharedJournal, commands: mpsc::Sender<Command>) -> Self {
-        DecisionsPage { journal, commands }
-    }
-
     /// What there is to say about a pod; an error if the scheduler has ended.
     pub(super) async fn report(&self, namespace: String, name: String) -> Result<Value, String> {
         let (answer, located) = oneshot::channel();
@@ -56,6 +85,7 @@ impl DecisionsPage {
             pod: format!("{namespace}/{name}"),
             time: now,
             leads,
+            holds: self.holds.reasons(),
             waits: whereabouts.map(Into::into),
             decisions: self.journal.lock().recall(&namespace, &name),
         };

@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{error, info, warn};
 
-use super::decisions::{DecisionsPage, SharedJournal};
+use super::decisions::{DecisionsPage, Holds, SharedJournal};
 use super::observer::RunObserver;
 use super::pages::{EMULATED_VERSION, Pages};
 use super::reload::Reloading;
@@ -245,13 +245,19 @@ impl Running {
         });
         let (election, candidate) = candidacy.transpose().context("leaderElection is not usable")?.unzip();
         let (shown, config) = watch::channel(serde_json::to_value(&settings.effective)?);
+        let (told, leadership) = watch::channel(Leadership::Following { holder: None });
+        let holds = Holds {
+            progress: driver.progress(),
+            leadership: election.as_ref().map(|_| leadership.clone()),
+            heartbeat: driver.heartbeat(),
+        };
         let pages = Pages {
             exposition,
             progress: driver.progress(),
             heartbeat: driver.heartbeat(),
             watchdog: election.as_ref().map(Election::watchdog),
             config,
-            decisions: DecisionsPage::new(journal, commands.clone()),
+            decisions: DecisionsPage { journal, commands: commands.clone(), holds },
             flags: flags.shown.clone(),
         };
         let (stop_serving, stopped) = oneshot::channel();
@@ -262,7 +268,6 @@ impl Running {
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tasks.spawn("driver", driver.run(async move { _ = stopped.await }));
         stages.push(Stage { name: StageName::Driver, stop, task });
-        let (told, leadership) = watch::channel(Leadership::Following { holder: None });
         match election {
             Some(election) => {
                 let (stop, stopped) = oneshot::channel::<()>();

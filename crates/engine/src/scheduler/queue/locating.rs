@@ -17,6 +17,22 @@ impl Queue {
         })
     }
 
+    /// The pods in the queue and those that are being tried: by place, then as they arrived.
+    pub(in crate::scheduler) fn in_order(&self) -> Vec<&Waiting> {
+        let mut waiting: Vec<&Waiting> = self.pods.iter().flatten().map(|waiting| &**waiting).collect();
+        waiting.sort_by_key(|waiting| {
+            let place = match waiting.place {
+                Place::Active => 0,
+                Place::Backoff | Place::ErrorBackoff => 1,
+                Place::Unschedulable if waiting.gate.is_none() => 2,
+                Place::Unschedulable => 3,
+                Place::InFlight => 4,
+            };
+            (place, waiting.arrival)
+        });
+        waiting
+    }
+
     /// Where it is.
     pub(in crate::scheduler) fn pod_place(&self, house: &House<'_>, waiting: &Waiting) -> PodPlace {
         let since = waiting.queued.queued_at;
