@@ -22,6 +22,8 @@ use crate::write_gate::{Passage, WriteGate};
 /// body, or the next event of a watch. After that the connection is given up, even if the kernel at its other end still
 /// acknowledges. client-go's HTTP/2 pings find a dead connection after as long.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(45);
+/// How long the head of a watch may take. The server sends it before anything else, but may let the request queue for 15 s.
+const OPEN_PATIENCE: Duration = Duration::from_secs(20);
 /// How long a whole answer may take, if it comes bit by bit.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(300);
 /// How often a request is made again because the server asks for it; client-go's number.
@@ -92,12 +94,14 @@ pub enum RequestError {
         path: String,
     },
     /// The answer did not come in time. Whether the request was carried out is not known.
-    #[error("{method} {path}: no answer within {seconds} s", seconds = SILENCE_MAX.as_secs())]
+    #[error("{method} {path}: no answer within {seconds} s", seconds = patience.as_secs())]
     TimedOut {
         /// What was asked.
         method: Method,
         /// Where.
         path: String,
+        /// How long it was waited for.
+        patience: Duration,
     },
 }
 
@@ -255,7 +259,7 @@ impl ApiServer {
     /// Makes a request whose answer has no end. Such requests are not limited, as in client-go.
     pub(crate) async fn open(&self, path: &str) -> Result<Body, RequestError> {
         let call = Call::get(path.to_owned());
-        let response = self.send(&call).await?;
+        let response = self.send(&call, OPEN_PATIENCE).await?;
         if response.status().is_success() {
             Ok(response.into_body())
         } else {
@@ -277,7 +281,7 @@ impl ApiServer {
                 Ok(None) => return Ok(()),
                 Ok(Some(Ok(frame))) => _ = frame.into_data().map(&mut take),
                 Ok(Some(Err(error))) => return Err(self.broken_by(call, &error)),
-                Err(_) => return Err(self.timed_out(call)),
+                Err(_) => return Err(self.timed_out(call, patience)),
             }
         }
     }
@@ -288,7 +292,7 @@ impl ApiServer {
         loop {
             self.wait_for_turn().await;
             let passage = self.pass(call)?;
-            let response = self.send(call).await;
+            let response = self.send(call, SILENCE_MAX).await;
             if let Some(passage) = passage {
                 passage.leave();
             }
@@ -325,7 +329,7 @@ impl ApiServer {
         }
     }
 
-    async fn send(&self, call: &Call) -> Result<Response<Body>, RequestError> {
+    async fn send(&self, call: &Call, patience: Duration) -> Result<Response<Body>, RequestError> {
         let mut request = Request::builder()
             .method(&call.method)
             .uri(&call.path)
@@ -336,10 +340,10 @@ impl ApiServer {
         }
         let request =
             request.body(Body::from(call.body.clone())).map_err(|error| self.broken_by(call, &error))?;
-        match timeout(SILENCE_MAX, self.client.send(request)).await {
+        match timeout(patience, self.client.send(request)).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) => Err(self.broken_by(call, &error)),
-            Err(_) => Err(self.timed_out(call)),
+            Err(_) => Err(self.timed_out(call, patience)),
         }
     }
 
@@ -376,9 +380,9 @@ impl ApiServer {
     }
 
     /// A connection has carried nothing for too long.
-    fn timed_out(&self, call: &Call) -> RequestError {
+    fn timed_out(&self, call: &Call, patience: Duration) -> RequestError {
         self.give_up_connections();
-        RequestError::TimedOut { method: call.method.clone(), path: self.url(call) }
+        RequestError::TimedOut { method: call.method.clone(), path: self.url(call), patience }
     }
 
     /// The connections behind the client.

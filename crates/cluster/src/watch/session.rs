@@ -44,6 +44,10 @@ const LIST_TIMEOUT_MIN: Duration = Duration::from_secs(300);
 const WATCH_TIMEOUT_MIN: Duration = Duration::from_secs(30);
 /// What chance adds to it at most, so that not all watches end at once.
 const WATCH_TIMEOUT_SPREAD: Duration = Duration::from_secs(10);
+/// A watch that began with a list, and is silent for so long afterwards, is followed by one that the server ends sooner. That may
+/// be no sign of death. If it is, the next request meets another dead connection at worst, which is noticed within a minute of
+/// the death.
+const LIST_SILENCE_MAX: Duration = Duration::from_secs(35);
 /// A watch that ends sooner, without a word, has failed; one that lasts longer works.
 const WATCH_SHORT: Duration = Duration::from_secs(1);
 /// A server that is silent for so long in the middle of a list may not know how to end one in a stream: that list is read in
@@ -328,7 +332,11 @@ impl Session {
         let mut has_worked = false;
         loop {
             let is_list = !matches!(phase, Phase::Following);
-            let patience = if is_list { STREAMED_LIST_PATIENCE } else { SILENCE_MAX };
+            let patience = match (is_list, may_be_silent) {
+                (true, _) => STREAMED_LIST_PATIENCE,
+                (false, true) => LIST_SILENCE_MAX,
+                (false, false) => SILENCE_MAX,
+            };
             let retell_at = self.retell_at;
             let next = tokio::select! {
                 biased;
@@ -352,19 +360,19 @@ impl Session {
             let line = match next {
                 Ok(Some(line)) => line,
                 Err(LinesError::Broken(reason)) => return Err(Stop::broken(reason)),
+                Err(LinesError::Silent) if is_list => {
+                    self.server.give_up_connections();
+                    return Err(Stop::NotStreamed);
+                }
+                Err(LinesError::Silent) if may_be_silent => return Ok(()),
                 Err(LinesError::Silent) => {
                     // Requests must not meet other connections that have died together with this one.
                     self.server.give_up_connections();
-                    if is_list {
-                        return Err(Stop::NotStreamed);
-                    }
-                    if !may_be_silent {
-                        info!(
-                            kind = self.kind().plural,
-                            "the connection of a watch has carried nothing for {} s, going on with another one",
-                            patience.as_secs()
-                        );
-                    }
+                    info!(
+                        kind = self.kind().plural,
+                        "the connection of a watch has carried nothing for {} s, going on with another one",
+                        patience.as_secs()
+                    );
                     return Ok(());
                 }
                 Ok(None) if is_list => {
