@@ -14,12 +14,12 @@
 //! 7. the same, with a request that is being answered.
 //!
 //! A flood of clients that begin and stop would close the probes among them; so each connection of rank 4 is left open for [`BEGINNING_MIN`], and
-//! new connections wait for that in the kernel's queue: that is [`Connections::pause`], and it is short, as it is the same time for
-//! all that wait.
+//! new connections wait for that in the kernel's queue. The wait is short, as it is the same time for all.
 //!
 //! Within one rank the address with the most connections loses one, and of its connections the oldest. The scheme does not depend on addresses:
 //! it also holds when a hostile client and a probe come from one address, as behind a NAT or on the loopback interface.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,10 +42,10 @@ pub(super) const NEWCOMER_SLOTS: usize = 128;
 pub(super) const STALLED_AFTER: Duration = Duration::from_secs(2);
 
 /// After so long a connection on which nothing was received counts as silent.
-pub(super) const SILENT_AFTER: Duration = Duration::from_millis(100);
+pub(super) const SILENT_AFTER: Duration = Duration::from_millis(20);
 
 /// So long a connection may take to begin before it is closed in favour of another one that has just begun, too.
-pub(super) const BEGINNING_MIN: Duration = Duration::from_millis(200);
+pub(super) const BEGINNING_MIN: Duration = Duration::from_millis(100);
 
 /// How far a connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +96,8 @@ pub(super) struct Connections(Arc<Mutex<Table>>);
 struct Table {
     next: u64,
     open: BTreeMap<u64, Entry>,
+    /// How many of them each peer has.
+    by_peer: BTreeMap<Peer, usize>,
 }
 
 #[derive(Debug)]
@@ -119,33 +121,30 @@ pub(super) struct Slot {
 }
 
 impl Connections {
-    /// How long to wait before a connection of this peer is opened, so that the one that is closed in its favour has had [`BEGINNING_MIN`].
-    pub(super) fn pause(&self, peer: Peer) -> Option<Duration> {
-        let now = Instant::now();
-        let table = self.lock();
-        let victim = table.open.get(&table.least_useful(table.pressed(peer)?, now)?)?;
-        let patience = match (victim.usefulness(now), victim.stage) {
-            (Usefulness::Beginning, Stage::Silent) => SILENT_AFTER,
-            (Usefulness::Beginning, _) => BEGINNING_MIN,
-            _ => return None,
-        };
-        patience.checked_sub(now.saturating_duration_since(victim.accepted)).filter(|pause| !pause.is_zero())
+    /// Whether a connection of this peer needs another one closed.
+    pub(super) fn is_pressed(&self, peer: Peer) -> bool {
+        self.lock().pressed(peer).is_some()
     }
 
-    /// Takes a slot for a new connection; closes another one if there is none left.
-    pub(super) fn open(&self, peer: Peer) -> Slot {
+    /// Takes a slot for a new connection, which has come so far. If there is none left, another connection is closed; if that one has not had its
+    /// time, the error says how long to wait before this is tried again.
+    pub(super) fn open(&self, peer: Peer, stage: Stage) -> Result<Slot, Duration> {
         let now = Instant::now();
         let mut table = self.lock();
-        if let Some(of) = table.pressed(peer) {
-            table.shed(of, now);
+        if let Some(of) = table.pressed(peer)
+            && let Some(victim) = table.least_useful(of, now)
+        {
+            match table.open.get(&victim).and_then(|entry| entry.time_left(now)) {
+                Some(time_left) => return Err(time_left),
+                None => table.shed(victim),
+            }
         }
         let number = table.next;
         table.next += 1;
-        table.open.insert(
-            number,
-            Entry { peer, stage: Stage::Silent, accepted: now, since: now, is_trusted: false, task: None },
-        );
-        Slot { connections: self.clone(), number }
+        *table.by_peer.entry(peer).or_default() += 1;
+        let entry = Entry { peer, stage, accepted: now, since: now, is_trusted: false, task: None };
+        table.open.insert(number, entry);
+        Ok(Slot { connections: self.clone(), number })
     }
 
     /// Says which task serves the connection, so that it can be closed.
@@ -158,7 +157,10 @@ impl Connections {
 
     /// Closes the least useful connection, as when there are no more file descriptors.
     pub(super) fn shed_one(&self) {
-        self.lock().shed(None, Instant::now());
+        let mut table = self.lock();
+        if let Some(victim) = table.least_useful(None, Instant::now()) {
+            table.shed(victim);
+        }
     }
 
     #[cfg(test)]
@@ -199,7 +201,7 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.connections.lock().open.remove(&self.number);
+        self.connections.lock().close(self.number);
     }
 }
 
@@ -218,11 +220,23 @@ impl Entry {
     }
 }
 
+impl Entry {
+    /// How long the connection may go on to begin before it is closed; none if it has had its time.
+    fn time_left(&self, now: Instant) -> Option<Duration> {
+        let patience = match (self.usefulness(now), self.stage) {
+            (Usefulness::Beginning, Stage::Silent) => SILENT_AFTER,
+            (Usefulness::Beginning, _) => BEGINNING_MIN,
+            _ => return None,
+        };
+        let left = patience.saturating_sub(now.saturating_duration_since(self.accepted));
+        (!left.is_zero()).then_some(left)
+    }
+}
+
 impl Table {
     /// Whether a connection of this peer needs another one closed, and whose: that of the same peer, or anybody's.
     fn pressed(&self, peer: Peer) -> Option<Option<Peer>> {
-        let of_peer = self.open.values().filter(|entry| entry.peer == peer).count();
-        if of_peer >= CONNECTIONS_PER_PEER_MAX {
+        if self.count_of(peer) >= CONNECTIONS_PER_PEER_MAX {
             Some(Some(peer))
         } else if self.open.len() >= CONNECTIONS_MAX {
             Some(None)
@@ -231,36 +245,54 @@ impl Table {
         }
     }
 
-    /// Closes the least useful connection, of one peer or of all.
-    fn shed(&mut self, of: Option<Peer>, now: Instant) {
-        let Some(number) = self.least_useful(of, now) else { return };
-        let task = self.open.remove(&number).and_then(|entry| entry.task);
-        if let Some(task) = task {
+    fn count_of(&self, peer: Peer) -> usize {
+        self.by_peer.get(&peer).copied().unwrap_or_default()
+    }
+
+    fn close(&mut self, number: u64) -> Option<Entry> {
+        let entry = self.open.remove(&number)?;
+        if let Some(count) = self.by_peer.get_mut(&entry.peer) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_peer.remove(&entry.peer);
+            }
+        }
+        Some(entry)
+    }
+
+    fn shed(&mut self, number: u64) {
+        if let Some(task) = self.close(number).and_then(|entry| entry.task) {
             task.abort();
         }
     }
 
+    /// The least useful connection, of one peer or of all.
     fn least_useful(&self, of: Option<Peer>, now: Instant) -> Option<u64> {
-        let mut by_peer: BTreeMap<Peer, usize> = BTreeMap::new();
-        for entry in self.open.values() {
-            *by_peer.entry(entry.peer).or_default() += 1;
-        }
-        let candidates = || self.open.iter().filter(|(_, entry)| of.is_none_or(|peer| entry.peer == peer));
-        let in_use = |entry: &Entry| entry.usefulness(now) >= Usefulness::AnonymousAnswering;
-        let newcomers = candidates().filter(|(_, entry)| !in_use(entry)).count();
-        // As long as there are few newcomers they keep their slots, and one of the connections in use is closed.
-        let from_those_in_use = newcomers < NEWCOMER_SLOTS;
-        let rank = |entry: &Entry| {
-            let connections = by_peer.get(&entry.peer).copied().unwrap_or_default();
+        let mut newcomers = 0;
+        let (mut least, mut least_in_use) = (None, None);
+        for (number, entry) in &self.open {
+            if of.is_some_and(|peer| entry.peer != peer) {
+                continue;
+            }
             let usefulness = entry.usefulness(now);
             // Those that begin have the same time each, however far they have come.
             let since = if usefulness == Usefulness::Beginning { entry.accepted } else { entry.since };
-            (usefulness, std::cmp::Reverse(connections), since)
-        };
-        let least = |only_in_use: bool| {
-            let candidates = candidates().filter(|(_, entry)| !only_in_use || in_use(entry));
-            candidates.min_by_key(|(_, entry)| rank(entry)).map(|(number, _)| *number)
-        };
-        if from_those_in_use { least(true).or_else(|| least(false)) } else { least(false) }
+            // One peer's connections are all of the peer with most.
+            let count = if of.is_some() { 0 } else { self.count_of(entry.peer) };
+            let rank = Some((usefulness, Reverse(count), since, *number));
+            if usefulness >= Usefulness::AnonymousAnswering {
+                if least_in_use.is_none() || rank < least_in_use {
+                    least_in_use = rank;
+                }
+            } else {
+                newcomers += 1;
+                if least.is_none() || rank < least {
+                    least = rank;
+                }
+            }
+        }
+        // As long as there are few newcomers they keep their slots, and one of the connections in use is closed.
+        let chosen = if newcomers < NEWCOMER_SLOTS { least_in_use.or(least) } else { least };
+        chosen.map(|(_, _, _, number)| number)
     }
 }

@@ -26,12 +26,13 @@ mod tests;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsFd as _;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
@@ -47,7 +48,7 @@ pub use zpages::Component;
 
 use certificate::Tls;
 use connection::Serving;
-use connections::{Connections, Peer};
+use connections::{Connections, Peer, Stage};
 
 /// How long requests under way may take when the server stops, as upstream.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -148,10 +149,18 @@ impl Server {
             // Answers are short; none is held back to be joined with the next. It only costs time if that fails.
             let _ = stream.set_nodelay(true);
             let peer = Peer::of(address.ip());
-            if let Some(pause) = connections.pause(peer) {
-                sleep(pause).await;
-            }
-            let slot = connections.open(peer);
+            // Where many wait to be accepted, the first bytes of a client that wants something have arrived before that: it is not taken for a
+            // silent one until its task gets its turn.
+            let stage = match connections.is_pressed(peer) && has_received(&stream) {
+                true => Stage::Handshaking,
+                false => Stage::Silent,
+            };
+            let slot = loop {
+                match connections.open(peer, stage) {
+                    Ok(slot) => break slot,
+                    Err(pause) => sleep(pause).await,
+                }
+            };
             let number = slot.number();
             let task = tokio::spawn(connection::serve(Arc::clone(&serving), slot, watched.watcher(), stream));
             connections.served_by(number, task.abort_handle());
@@ -189,6 +198,13 @@ fn bind_one(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(LISTEN_BACKLOG)
+}
+
+/// Whether something was received on a connection. The kernel is asked: the runtime knows of a new connection only later.
+fn has_received(stream: &TcpStream) -> bool {
+    let Ok(same) = stream.as_fd().try_clone_to_owned() else { return false };
+    // The clone does not block either.
+    std::net::TcpStream::from(same).peek(&mut [0]).is_ok()
 }
 
 /// Whether an error of `accept` is about the one connection that was to be accepted.

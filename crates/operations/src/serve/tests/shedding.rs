@@ -5,10 +5,11 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use tokio::task::{JoinHandle, yield_now};
-use tokio::time::advance;
+use tokio::time::{Instant, advance};
 
 use crate::serve::connections::{
-    CONNECTIONS_MAX, CONNECTIONS_PER_PEER_MAX, Connections, NEWCOMER_SLOTS, Peer, STALLED_AFTER, Slot, Stage,
+    BEGINNING_MIN, CONNECTIONS_MAX, CONNECTIONS_PER_PEER_MAX, Connections, NEWCOMER_SLOTS, Peer,
+    SILENT_AFTER, STALLED_AFTER, Slot, Stage,
 };
 
 /// A connection: the slot, and the task that is aborted when the connection is closed.
@@ -34,15 +35,20 @@ fn peer(number: u8) -> Peer {
     Peer::of(IpAddr::from([10, 0, 0, number]))
 }
 
-fn open(connections: &Connections, peer: Peer) -> Played {
-    let slot = connections.open(peer);
+async fn open(connections: &Connections, peer: Peer) -> Played {
+    let slot = loop {
+        match connections.open(peer, Stage::Silent) {
+            Ok(slot) => break slot,
+            Err(pause) => advance(pause).await,
+        }
+    };
     let task = tokio::spawn(pending());
     connections.served_by(slot.number(), task.abort_handle());
     Played { slot, task }
 }
 
-fn open_at(connections: &Connections, peer: Peer, stage: Stage, is_trusted: bool) -> Played {
-    let played = open(connections, peer);
+async fn open_at(connections: &Connections, peer: Peer, stage: Stage, is_trusted: bool) -> Played {
+    let played = open(connections, peer).await;
     played.slot.enter(stage);
     if is_trusted {
         played.slot.trust();
@@ -51,12 +57,20 @@ fn open_at(connections: &Connections, peer: Peer, stage: Stage, is_trusted: bool
 }
 
 /// As many connections at this stage as one address may have, and one of each address until all slots are taken.
-fn fill(connections: &Connections, stage: Stage, is_trusted: bool) -> Vec<Played> {
+async fn fill(connections: &Connections, stage: Stage, is_trusted: bool) -> Vec<Played> {
     let mut all = Vec::new();
     while connections.count() < CONNECTIONS_MAX {
         // No address reaches its own limit.
         let number = u8::try_from(all.len() % 4).expect("small");
-        all.push(open_at(connections, peer(number), stage, is_trusted));
+        all.push(open_at(connections, peer(number), stage, is_trusted).await);
+    }
+    all
+}
+
+async fn several(connections: &Connections, count: usize, peer: Peer, stage: Stage) -> Vec<Played> {
+    let mut all = Vec::new();
+    for _ in 0..count {
+        all.push(open_at(connections, peer, stage, false).await);
     }
     all
 }
@@ -85,18 +99,18 @@ async fn the_least_useful_one_is_closed() {
     for lower in (0..ranks.len() - 1).filter(|lower| *lower != 3) {
         let connections = Connections::default();
         let (stage, is_trusted) = ranks[lower];
-        let victim = open_at(&connections, peer(9), stage, is_trusted);
+        let victim = open_at(&connections, peer(9), stage, is_trusted).await;
         if lower < 2 {
             // Silent, or stalled: both need their time.
             advance(STALLED_AFTER).await;
         }
         // Newcomers in plenty, so that their slots play no part, and younger than the victim.
         let (stage, is_trusted) = ranks[lower + 1];
-        let others = fill(&connections, stage, is_trusted);
+        let others = fill(&connections, stage, is_trusted).await;
         if lower + 1 == 1 {
             advance(STALLED_AFTER).await;
         }
-        let newcomer = open(&connections, peer(8));
+        let newcomer = open(&connections, peer(8)).await;
         assert!(victim.is_closed().await, "rank {lower} goes before rank {}", lower + 1);
         assert_eq!(closed(&others).await, 0);
         assert!(!newcomer.is_closed().await);
@@ -107,16 +121,16 @@ async fn the_least_useful_one_is_closed() {
 #[tokio::test(start_paused = true)]
 async fn of_idle_ones_the_address_with_most_connections_loses_the_oldest() {
     let connections = Connections::default();
-    let probe = open_at(&connections, peer(1), Stage::Idle, false);
+    let probe = open_at(&connections, peer(1), Stage::Idle, false).await;
     advance(Duration::from_secs(1)).await;
-    let oldest = open_at(&connections, peer(2), Stage::Idle, false);
+    let oldest = open_at(&connections, peer(2), Stage::Idle, false).await;
     advance(Duration::from_secs(1)).await;
     let mut others = Vec::new();
     while connections.count() < CONNECTIONS_MAX {
         let number = if others.len() < CONNECTIONS_PER_PEER_MAX - 1 { 2 } else { 3 };
-        others.push(open_at(&connections, peer(number), Stage::Idle, false));
+        others.push(open_at(&connections, peer(number), Stage::Idle, false).await);
     }
-    let newcomer = open(&connections, peer(4));
+    let newcomer = open(&connections, peer(4)).await;
     assert!(oldest.is_closed().await);
     assert!(!probe.is_closed().await && !newcomer.is_closed().await);
     assert_eq!(closed(&others).await, 0);
@@ -125,10 +139,9 @@ async fn of_idle_ones_the_address_with_most_connections_loses_the_oldest() {
 #[tokio::test(start_paused = true)]
 async fn an_address_at_its_limit_loses_one_of_its_own() {
     let connections = Connections::default();
-    let other = open_at(&connections, peer(1), Stage::Silent, false);
-    let hostile: Vec<Played> =
-        (0..CONNECTIONS_PER_PEER_MAX).map(|_| open_at(&connections, peer(2), Stage::Idle, false)).collect();
-    let more: Vec<Played> = (0..1_000).map(|_| open_at(&connections, peer(2), Stage::Idle, false)).collect();
+    let other = open_at(&connections, peer(1), Stage::Silent, false).await;
+    let hostile = several(&connections, CONNECTIONS_PER_PEER_MAX, peer(2), Stage::Idle).await;
+    let more = several(&connections, 1_000, peer(2), Stage::Idle).await;
     assert_eq!(connections.count(), CONNECTIONS_PER_PEER_MAX + 1);
     assert!(!other.is_closed().await, "another address keeps even a silent connection");
     assert_eq!(closed(&hostile).await + closed(&more).await, 1_000);
@@ -138,22 +151,36 @@ async fn an_address_at_its_limit_loses_one_of_its_own() {
 async fn newcomers_keep_slots_though_all_others_are_in_use() {
     for is_trusted in [false, true] {
         let connections = Connections::default();
-        let busy = fill(&connections, Stage::Answering, is_trusted);
-        let probe = open_at(&connections, peer(1), Stage::Handshaking, false);
-        let others: Vec<Played> =
-            (1..NEWCOMER_SLOTS).map(|_| open_at(&connections, peer(1), Stage::Handshaking, false)).collect();
+        let busy = fill(&connections, Stage::Answering, is_trusted).await;
+        let probe = open_at(&connections, peer(1), Stage::Handshaking, false).await;
+        let others = several(&connections, NEWCOMER_SLOTS - 1, peer(1), Stage::Handshaking).await;
         assert!(!probe.is_closed().await, "the probe outlives {} newcomers", others.len());
         assert_eq!(closed(&busy).await, NEWCOMER_SLOTS, "in whose favour some in use were closed");
-        let next = open(&connections, peer(1));
+        let next = open(&connections, peer(1)).await;
         assert!(probe.is_closed().await, "then the newcomers are among themselves");
         assert!(!next.is_closed().await);
     }
 }
 
 #[tokio::test(start_paused = true)]
+async fn those_that_begin_have_their_time() {
+    for (stage, time) in [(Stage::Silent, SILENT_AFTER), (Stage::Handshaking, BEGINNING_MIN)] {
+        let connections = Connections::default();
+        let began = Instant::now();
+        let all = several(&connections, CONNECTIONS_PER_PEER_MAX, peer(1), stage).await;
+        let next = connections.open(peer(1), Stage::Silent);
+        assert_eq!(next.err(), Some(time), "none is closed before its time");
+        assert_eq!(closed(&all).await, 0);
+        let more = several(&connections, CONNECTIONS_PER_PEER_MAX, peer(1), stage).await;
+        assert_eq!(began.elapsed(), time, "all wait for the same time");
+        assert_eq!((closed(&all).await, closed(&more).await), (CONNECTIONS_PER_PEER_MAX, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn slots_are_given_back() {
     let connections = Connections::default();
-    let played = open(&connections, peer(1));
+    let played = open(&connections, peer(1)).await;
     assert_eq!(connections.count(), 1);
     drop(played.slot);
     assert_eq!(connections.count(), 0);
