@@ -1,6 +1,7 @@
 //! The whole scheduler on a cluster in virtual time: what it orders, and when.
 
 mod extenders;
+mod faults;
 mod observing;
 mod permits;
 mod random;

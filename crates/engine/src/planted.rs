@@ -6,8 +6,8 @@
 pub enum Bug {
     /// A binding goes on although the watch has said that its pod is bound.
     BindingsOutliveConfirmation,
-    /// A pod that the watch has said to be bound stays in the queue.
-    BoundPodsStayQueued,
+    /// The next binder is asked although the one before it may have bound the pod.
+    NextBinderAtOnce,
     /// A binding that was answered by an error counts as not made.
     ErrorsMeanUnbound,
     /// The room of a pod that goes back into the queue stays taken.
@@ -18,19 +18,6 @@ pub enum Bug {
     UnfencedAnswers,
     /// What is known about an order stays known after its answer.
     TicketsStay,
-}
-
-impl Bug {
-    /// All of them.
-    pub const ALL: [Bug; 7] = [
-        Bug::BindingsOutliveConfirmation,
-        Bug::BoundPodsStayQueued,
-        Bug::ErrorsMeanUnbound,
-        Bug::RoomStaysTaken,
-        Bug::EvictsForBoundPods,
-        Bug::UnfencedAnswers,
-        Bug::TicketsStay,
-    ];
 }
 
 #[cfg(feature = "planted-bugs")]

@@ -127,9 +127,7 @@ impl Scheduler {
             self.end_binding_of_bound(pod, now);
         }
         let is_confirmed = self.unconfirmed.remove(&pod.uid) || had_binding;
-        if !is_planted(Bug::BoundPodsStayQueued) {
-            self.with_house(now, |queue, house| queue.remove(house, &pod.uid));
-        }
+        self.with_house(now, |queue, house| queue.remove(house, &pod.uid));
         if !is_planted(Bug::EvictsForBoundPods) {
             self.forget_eviction(&pod.uid);
         }

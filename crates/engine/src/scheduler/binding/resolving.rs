@@ -97,7 +97,11 @@ impl Scheduler {
     /// Goes on after a binder that did not bind the pod for sure; looks the pod up first if it may be bound.
     pub(super) fn settle(&mut self, uid: &Arc<str>, onward: Onward, now: Timestamp) {
         let Some(binding) = self.bindings.get(uid) else { return };
-        if binding.evidence.is_unbound() || is_planted(Bug::ErrorsMeanUnbound) {
+        let is_hasty = match &onward {
+            Onward::Fail(_) => is_planted(Bug::ErrorsMeanUnbound),
+            Onward::Extender(_) | Onward::Plugin(_) => is_planted(Bug::NextBinderAtOnce),
+        };
+        if binding.evidence.is_unbound() || is_hasty {
             return self.go_onward(uid, onward, now);
         }
         let settles = match (binding.evidence.may_come(), &binding.stage) {

@@ -1,0 +1,127 @@
+//! Plugins that make pods stop at every step on their way to a node.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use supercargo_framework::{
+    Cycle, Effect, Extensions, Memories, Memory, NoArgs, Permit, PermitDecision, PermitResult, Plugin,
+    PostBind, PreBind, Registry, Reserve, Status, Step,
+};
+use supercargo_model::{KindId, LabelLookup, NodeRef, ObjectKey, Pod};
+
+/// Pods with this label wait at Permit for another such pod.
+pub(super) const GANG: &str = "gang";
+/// Pods with this label have something written before they are bound.
+pub(super) const PREPARED: &str = "prepared";
+/// How long a pod waits at Permit.
+const PERMIT_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long the write of [`Prepares`] may take.
+const PREPARE_TIMEOUT: Duration = Duration::from_secs(15);
+
+const CONFIG_MAPS: KindId = KindId { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" };
+
+/// Lets pods go to their nodes two at a time.
+struct Pairs;
+
+#[derive(Clone, Default, Deserialize, Serialize)]
+struct Reserved(BTreeSet<Arc<str>>);
+
+impl Memory for Reserved {
+    const NAME: &'static str = "Pairs";
+}
+
+impl Plugin for Pairs {
+    const NAME: &'static str = "Pairs";
+    type Args = NoArgs;
+
+    fn new(_: NoArgs) -> Self {
+        Pairs
+    }
+
+    fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+        points.reserve().permit().post_bind().remembers::<Reserved>()
+    }
+
+    fn concerns(&self, pod: &Pod) -> bool {
+        pod.labels.label(GANG).is_some()
+    }
+}
+
+impl Reserve for Pairs {
+    fn reserve(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, _: NodeRef<'_>) -> Status {
+        memories.get_mut::<Reserved>().0.insert(cycle.pod.uid.clone());
+        Status::success()
+    }
+
+    fn unreserve(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, _: NodeRef<'_>) {
+        memories.get_mut::<Reserved>().0.remove(&cycle.pod.uid);
+    }
+}
+
+impl Permit for Pairs {
+    fn permit(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, _: NodeRef<'_>) -> PermitResult {
+        let reserved = &memories.get_mut::<Reserved>().0;
+        if reserved.len() < 2 {
+            let decision = PermitDecision::Wait { timeout: PERMIT_TIMEOUT };
+            return PermitResult { decision, waiting: Vec::new() };
+        }
+        let others = reserved.iter().filter(|uid| **uid != cycle.pod.uid);
+        PermitResult {
+            decision: PermitDecision::Allow,
+            waiting: others.map(|uid| (uid.clone(), PermitDecision::Allow)).collect(),
+        }
+    }
+}
+
+impl PostBind for Pairs {
+    fn post_bind(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, _: NodeRef<'_>) {
+        memories.get_mut::<Reserved>().0.remove(&cycle.pod.uid);
+    }
+}
+
+/// Writes something before a pod is bound.
+struct Prepares;
+
+impl Plugin for Prepares {
+    const NAME: &'static str = "Prepares";
+    type Args = NoArgs;
+
+    fn new(_: NoArgs) -> Self {
+        Prepares
+    }
+
+    fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+        points.pre_bind()
+    }
+
+    fn concerns(&self, pod: &Pod) -> bool {
+        pod.labels.label(PREPARED).is_some()
+    }
+}
+
+impl PreBind for Prepares {
+    fn pre_bind(&self, cycle: &mut Cycle<'_>, _: NodeRef<'_>) -> Step {
+        let key = ObjectKey { namespace: "default".into(), name: (*cycle.pod.name).into() };
+        let patch = Effect::Patch {
+            kind: CONFIG_MAPS,
+            key,
+            subresource: None,
+            patch: json!({"data": {"ready": "yes"}}),
+        };
+        Step::Wait {
+            effects: vec![patch],
+            events: Vec::new(),
+            deadline: Some(cycle.context.now.after(PREPARE_TIMEOUT)),
+        }
+    }
+}
+
+pub(super) fn registry() -> Registry {
+    let mut registry = supercargo_plugins::registry();
+    registry.register::<Pairs>().expect("the name is free");
+    registry.register::<Prepares>().expect("the name is free");
+    registry
+}

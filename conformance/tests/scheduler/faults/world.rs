@@ -1,0 +1,785 @@
+//! A scheduler and an API server with everything between them that can go wrong: orders that are carried out and answered by
+//! an error, answers that come late, twice or never, watches that lag, and other writers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_json::Value;
+use supercargo_config::{build_profiles, load};
+use supercargo_engine::{
+    EngineOptions, ExtenderSettings, Indexing, Order, PodPlace, Rules, Scheduler, SchedulerOptions, Seed,
+    Ticket,
+};
+use supercargo_framework::{
+    AskFailure, Conclusion, Effect, ExtenderAnswer, ExtenderQuestion, Fixes, Nomination, Registry,
+};
+use supercargo_model::{Decoded, Decoder, Timestamp};
+
+use super::coverage::{Coverage, PodStep};
+use super::plan::{Act, Draw, ExtenderSetup, Setup, Step};
+use super::plugins::{self, GANG, PREPARED};
+use super::server::{Refusal, Server, Told};
+
+/// A late binding lands within so many seconds after its order was given up: the scheduler counts on five.
+const LANDS_WITHIN_SECONDS: u64 = 4;
+/// The same for an extender, on whose end it counts after thirty.
+const EXTENDER_LANDS_WITHIN_SECONDS: u64 = 29;
+/// More pods than this are not created: what matters is how they meet, not how many there are.
+const PODS_MAX: usize = 11;
+
+/// A profile with room for everything that can go wrong, another one, and one for other pods.
+const CONFIGURATIONS: [&str; 3] = [
+    "apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  plugins: {multiPoint: {enabled: [{name: Pairs}, {name: Prepares}]}}
+",
+    "apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  plugins: {multiPoint: {enabled: [{name: Prepares}, {name: Pairs}]}}
+  pluginConfig:
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
+",
+    "apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles: [{schedulerName: other}]
+",
+];
+
+/// The place of the configuration that is for other pods.
+const OTHER: usize = 2;
+
+/// An answer that is on its way.
+#[derive(Clone, Debug)]
+struct Reply {
+    ticket: Ticket,
+    answer: Answer,
+    /// The kind of order, and the pod with its version when the order was carried out.
+    about: (OrderKind, String, u64),
+    /// A binding that is made after the answer: the order was given up, and lands all the same.
+    landing: Option<Landing>,
+    comes_twice: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Answer {
+    Concluded(Conclusion),
+    Extender(Result<ExtenderAnswer, AskFailure>),
+    LookedUp(Result<Option<Value>, String>),
+}
+
+#[derive(Clone, Debug)]
+struct Landing {
+    name: String,
+    uid: String,
+    node: String,
+    within_seconds: u64,
+}
+
+/// What an order is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum OrderKind {
+    Bind,
+    ExtenderBind,
+    ExtenderFilter,
+    PreBindWrite,
+    Evict,
+    LookUp,
+}
+
+/// What goes wrong with an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    Nothing,
+    Refused,
+    /// It is carried out, and answered by an error.
+    AppliedError,
+    /// It is carried out, and no answer comes.
+    AppliedSilence,
+    /// It is not carried out, and answered by an error that does not say so.
+    LostError,
+    /// It is not carried out, and no answer comes.
+    LostSilence,
+    /// No answer comes; it is carried out when it has been given up.
+    Late,
+    /// It is carried out, and answered twice.
+    Twice,
+}
+
+/// What the scheduler ordered, and how things stood at that moment.
+#[derive(Clone, Debug)]
+pub(super) struct Taken {
+    pub(super) what: Ordered,
+    /// Whether the watch had said that the pod is bound which the order is for.
+    pub(super) was_bound: bool,
+    /// Whether one of our bindings had bound it.
+    pub(super) was_bound_by_us: bool,
+    /// How many orders that can bind the pod were under way, this one included.
+    pub(super) bindings: usize,
+    /// Whether the replica led.
+    pub(super) led: bool,
+}
+
+/// What was ordered, as far as checkers look at it.
+#[derive(Clone, Debug)]
+pub(super) enum Ordered {
+    Bind {
+        uid: String,
+    },
+    Evict {
+        preemptor: String,
+    },
+    Scheduled {
+        uid: String,
+        node: String,
+    },
+    /// Anything else that writes.
+    Write,
+    Read,
+}
+
+pub(super) struct World {
+    pub(super) server: Server,
+    pub(super) scheduler: Scheduler,
+    pub(super) setup: Setup,
+    pub(super) leads: bool,
+    pub(super) coverage: Coverage,
+    /// The nodes of the pods that the watch has told of, by UID; none for pods without a node.
+    pub(super) told: BTreeMap<String, Option<String>>,
+    /// What was ordered since the last check.
+    pub(super) taken: Vec<Taken>,
+    /// The UIDs of pods that one of our bindings has bound.
+    pub(super) bound: BTreeSet<String>,
+    /// Nodes that one of our bindings has filled over the brim, when that happened.
+    pub(super) over: Vec<String>,
+    open: Vec<Order>,
+    replies: Vec<Reply>,
+    landings: Vec<(Timestamp, Landing)>,
+    decoder: Decoder,
+    registry: Registry,
+    configuration: usize,
+    now: Timestamp,
+    created: u64,
+}
+
+fn options() -> SchedulerOptions {
+    SchedulerOptions {
+        engine: EngineOptions {
+            rules: Rules::LIVE,
+            seed: Seed(1),
+            fixes: Fixes::default(),
+            indexing: Indexing::On,
+        },
+        initial_backoff: Duration::from_secs(1),
+        max_backoff: Duration::from_secs(10),
+        max_unschedulable: Duration::from_secs(300),
+    }
+}
+
+fn extenders(setup: Setup) -> Vec<ExtenderSettings> {
+    match setup.extender {
+        ExtenderSetup::None => Vec::new(),
+        ExtenderSetup::Binds { is_ignorable } => vec![ExtenderSettings {
+            filters: true,
+            binds: true,
+            weight: 1,
+            is_ignorable,
+            ..ExtenderSettings::default()
+        }],
+    }
+}
+
+impl World {
+    pub(super) fn new(setup: Setup) -> Self {
+        let registry = plugins::registry();
+        let loaded = load(CONFIGURATIONS[0]).expect("the configuration is right");
+        let profiles = build_profiles(&loaded.kube, &registry).expect("the profiles are right");
+        let reads = profiles.iter().filter_map(|profile| profile.reads.as_ref());
+        let decoder = Decoder::new(reads.flat_map(|reads| reads.kinds.clone()), false);
+        World {
+            server: Server::default(),
+            scheduler: Scheduler::new(profiles, options()).with_extenders(extenders(setup)),
+            setup,
+            leads: true,
+            coverage: Coverage::default(),
+            told: BTreeMap::new(),
+            taken: Vec::new(),
+            bound: BTreeSet::new(),
+            over: Vec::new(),
+            open: Vec::new(),
+            replies: Vec::new(),
+            landings: Vec::new(),
+            decoder,
+            registry,
+            configuration: 0,
+            now: Timestamp::from_seconds(1_000_000),
+            created: 0,
+        }
+    }
+
+    /// The tickets of orders that are to be answered yet.
+    pub(super) fn open_tickets(&self) -> usize {
+        let mut tickets: Vec<Ticket> = self.open.iter().filter_map(|order| order.ticket).collect();
+        tickets.extend(self.replies.iter().filter(|reply| !reply.is_repeated()).map(|reply| reply.ticket));
+        tickets.sort_unstable();
+        tickets.dedup();
+        tickets.len()
+    }
+
+    /// How many orders that can bind a pod are under way.
+    pub(super) fn bindings_under_way(&self, uid: &str) -> usize {
+        let is_bind = |kind: OrderKind| matches!(kind, OrderKind::Bind | OrderKind::ExtenderBind);
+        let open = self.open.iter().filter(|order| {
+            let (kind, _, about) = about(&order.effect);
+            is_bind(kind) && about == uid
+        });
+        let sent = self
+            .replies
+            .iter()
+            .filter(|reply| !reply.is_repeated() && is_bind(reply.about.0) && reply.about.1 == uid);
+        open.count() + sent.count()
+    }
+
+    pub(super) fn act(&mut self, step: Step) {
+        let Step { act, mut draw } = step;
+        let is_foreign = matches!(act, Act::ForeignBind | Act::RemoveNode | Act::ShrinkNode);
+        if is_foreign && !self.setup.has_others {
+            return;
+        }
+        match act {
+            Act::AddNode => {
+                self.created += 1;
+                let name = format!("n{}", self.created % 5);
+                if self.server.cpu_of(&name).is_none() {
+                    // Where a node must never be over, there is just room for what is there.
+                    let cpu = if self.setup.has_others { 2 + draw.below(4) } else { 1 + draw.below(2) };
+                    self.server.put_node(&name, cpu);
+                }
+            }
+            Act::AddPod => self.add_pod(&mut draw),
+            Act::ForeignBind => self.foreign_bind(&mut draw),
+            Act::DeletePod | Act::RecreatePod => self.lose_pod(act, &mut draw),
+            Act::RemoveNode | Act::ShrinkNode => self.lose_node(act, &mut draw),
+            Act::EndPods => self.end_pods(),
+            Act::Watch => {
+                for _ in 0..=draw.below(10) {
+                    self.tell_one(&mut draw);
+                }
+            }
+            Act::Schedule => {
+                // Neither a lost lease nor a profile for other pods lasts, or nothing else would happen.
+                if !self.leads && draw.below(3) == 0 {
+                    self.lead(true);
+                }
+                if self.configuration == OTHER && draw.below(3) == 0 {
+                    self.swap(0);
+                }
+                self.scheduler.advance(self.now);
+                for _ in 0..=draw.below(4) {
+                    self.scheduler.schedule_next(self.now);
+                    self.take_orders(&mut draw);
+                }
+            }
+            Act::Carry => {
+                let position = draw.below(self.open.len() as u64) as usize;
+                if position < self.open.len() {
+                    let order = self.open.swap_remove(position);
+                    let fault = fault(about(&order.effect).0, &mut draw);
+                    self.carry(&order, fault, &mut draw);
+                }
+            }
+            Act::Answer => {
+                for _ in 0..=draw.below(2) {
+                    let position = draw.below(self.replies.len() as u64) as usize;
+                    if position < self.replies.len() {
+                        self.answer(position, &mut draw);
+                    }
+                }
+            }
+            Act::Pass => {
+                let seconds = [1, 3, 6, 25, 70][draw.below(5) as usize];
+                self.pass(seconds, &mut draw);
+            }
+            Act::Swap => {
+                self.meet_all("profiles swapped");
+                self.swap([0, 1, 1, OTHER][draw.below(4) as usize]);
+            }
+            Act::Lead => {
+                if self.leads {
+                    self.meet_all("lease lost");
+                }
+                self.lead(!self.leads);
+            }
+        }
+        self.take_orders(&mut draw);
+    }
+
+    /// Lets everything come to rest: nothing fails any more, and every answer and event comes.
+    pub(super) fn settle(&mut self) {
+        let mut draw = Draw(1);
+        self.lead(true);
+        self.swap(0);
+        // Pods that wait for others may wait for ever.
+        let gangs = self.server.pods().filter(|pod| pod.has_label(GANG));
+        for name in gangs.map(|pod| pod.name.clone()).collect::<Vec<_>>() {
+            self.server.delete(&name);
+        }
+        for _ in 0..40 {
+            for _ in 0..200 {
+                self.end_pods();
+                while !self.server.pod_events.is_empty() || !self.server.node_events.is_empty() {
+                    self.tell_one(&mut draw);
+                }
+                while !self.replies.is_empty() {
+                    self.answer(0, &mut draw);
+                }
+                self.scheduler.advance(self.now);
+                let decided = self.scheduler.schedule_next(self.now).is_some();
+                self.take_orders(&mut draw);
+                let orders = std::mem::take(&mut self.open);
+                if !decided && orders.is_empty() && self.replies.is_empty() {
+                    break;
+                }
+                for order in orders {
+                    self.carry(&order, Fault::Nothing, &mut draw);
+                }
+            }
+            self.pass(31, &mut draw);
+        }
+    }
+
+    fn add_pod(&mut self, draw: &mut Draw) {
+        if self.server.pods().count() >= PODS_MAX {
+            return;
+        }
+        self.created += 1;
+        let labels = match draw.below(4) {
+            0 => vec![GANG],
+            1 => vec![PREPARED],
+            2 => vec![GANG, PREPARED],
+            _ => Vec::new(),
+        };
+        let name = format!("p{}", self.created);
+        self.server.create(&name, 1 + draw.below(2), draw.below(3) as i32, labels);
+    }
+
+    fn foreign_bind(&mut self, draw: &mut Draw) {
+        let Some((name, uid, step)) = self.draw_pod(draw) else { return };
+        let nodes = self.server.node_names();
+        if let Some(node) = draw.pick(&nodes)
+            && self.server.bind(&name, &uid, node).is_ok()
+        {
+            self.coverage.met("bound by another", step);
+        }
+    }
+
+    fn lose_pod(&mut self, act: Act, draw: &mut Draw) {
+        let Some((name, uid, step)) = self.draw_pod(draw) else { return };
+        if self.server.pod(&name).is_none_or(|pod| pod.uid != uid) {
+            return;
+        }
+        if act == Act::DeletePod {
+            self.coverage.met("deleted", step);
+            self.server.delete(&name);
+        } else {
+            self.coverage.met("recreated", step);
+            self.server.recreate(&name);
+        }
+    }
+
+    fn lose_node(&mut self, act: Act, draw: &mut Draw) {
+        let aims: Vec<(PodStep, String)> =
+            self.steps().into_iter().filter_map(|(_, _, step, node)| Some((step, node?))).collect();
+        let mut kinds: Vec<PodStep> = aims.iter().map(|(step, _)| *step).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let aimed = draw.pick(&kinds).and_then(|kind| aims.iter().find(|(step, _)| step == kind));
+        let nodes = self.server.node_names();
+        let Some(name) = aimed.map(|(_, node)| node.clone()).or_else(|| draw.pick(&nodes).cloned()) else {
+            return;
+        };
+        let Some(cpu) = self.server.cpu_of(&name) else { return };
+        let fault = if act == Act::ShrinkNode { "node smaller" } else { "node gone" };
+        for (step, _) in aims.iter().filter(|(_, node)| *node == name) {
+            self.coverage.met(fault, step);
+        }
+        self.server.remove_node(&name);
+        if act == Act::ShrinkNode {
+            self.server.put_node(&name, cpu.saturating_sub(1).max(1));
+        }
+    }
+
+    fn end_pods(&mut self) {
+        let leaving = self.server.pods().filter(|pod| pod.is_terminating);
+        for name in leaving.map(|pod| pod.name.clone()).collect::<Vec<_>>() {
+            self.server.remove(&name);
+        }
+    }
+
+    /// A pod on a step that is drawn among those that pods are on, so that rare steps are met as often as others.
+    fn draw_pod(&mut self, draw: &mut Draw) -> Option<(String, String, PodStep)> {
+        let pods = self.steps();
+        let mut kinds: Vec<PodStep> = pods.iter().map(|(_, _, step, _)| *step).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let kind = *draw.pick(&kinds)?;
+        let among: Vec<_> = pods.into_iter().filter(|(_, _, step, _)| *step == kind).collect();
+        draw.pick(&among).map(|(name, uid, step, _)| (name.clone(), uid.clone(), *step))
+    }
+
+    /// How far each pod without a confirmed node has come, and to which node.
+    fn steps(&mut self) -> Vec<(String, String, PodStep, Option<String>)> {
+        let books = self.scheduler.books();
+        let pods: Vec<(String, String, Option<String>)> =
+            self.server.pods().map(|pod| (pod.name.clone(), pod.uid.clone(), pod.node.clone())).collect();
+        let mut steps = Vec::new();
+        for (name, uid, at_server) in pods {
+            if books.unconfirmed.contains(&*uid) {
+                steps.push((name, uid, PodStep::Unconfirmed, at_server));
+                continue;
+            }
+            let Some(found) = self.scheduler.whereabouts("default", &name, self.now) else { continue };
+            if *found.uid != *uid {
+                continue;
+            }
+            let (step, node) = match found.place {
+                PodPlace::Tried { .. } => (PodStep::Decided, None),
+                PodPlace::Permit { node, .. } => (PodStep::Permit, Some(node)),
+                PodPlace::PreBind { node, .. } => (PodStep::PreBind, Some(node)),
+                PodPlace::Binding { node, .. } => {
+                    let is_open = self.open.iter().any(|order| about(&order.effect).2 == uid);
+                    (if is_open { PodStep::Ordered } else { PodStep::Sent }, Some(node))
+                }
+                PodPlace::Unresolved { node, .. } => (PodStep::Unresolved, Some(node)),
+                PodPlace::Active { .. }
+                | PodPlace::Backoff { .. }
+                | PodPlace::Unschedulable { .. }
+                | PodPlace::Held { .. } => (PodStep::Queued, None),
+            };
+            steps.push((name, uid, step, node.map(|node| node.to_string())));
+        }
+        steps
+    }
+
+    fn meet_all(&mut self, fault: &'static str) {
+        for (_, _, step, _) in self.steps() {
+            self.coverage.met(fault, step);
+        }
+    }
+
+    fn swap(&mut self, configuration: usize) {
+        let loaded = load(CONFIGURATIONS[configuration]).expect("the configuration is right");
+        let profiles = build_profiles(&loaded.kube, &self.registry).expect("the profiles are right");
+        self.scheduler.replace_profiles(profiles, options(), extenders(self.setup), self.now);
+        let before = std::mem::replace(&mut self.configuration, configuration);
+        if before == OTHER && configuration != OTHER {
+            // As the driver does when there is a profile of a new name: the watch tells all pods again.
+            let pods: Vec<Told> = self.server.pods().cloned().map(Told::Pod).collect();
+            self.server.pod_events.extend(pods);
+        }
+    }
+
+    fn lead(&mut self, leads: bool) {
+        self.leads = leads;
+        self.scheduler.set_leading(leads, self.now);
+        if !leads {
+            // The gate lets no write pass any more.
+            for order in std::mem::take(&mut self.open) {
+                self.carry(&order, Fault::Refused, &mut Draw(0));
+            }
+        }
+    }
+
+    /// Lets the watches tell one thing, of pods or of nodes.
+    fn tell_one(&mut self, draw: &mut Draw) {
+        let is_pod_next = self.server.node_events.is_empty() || draw.below(2) == 0;
+        let first = if is_pod_next { &mut self.server.pod_events } else { &mut self.server.node_events };
+        let told = first.pop_front().or_else(|| self.server.node_events.pop_front());
+        let Some(told) = told else { return };
+        match &told {
+            Told::Pod(pod) => _ = self.told.insert(pod.uid.clone(), pod.node.clone()),
+            Told::PodGone(pod) => _ = self.told.remove(&pod.uid),
+            Told::Node { .. } | Told::NodeGone { .. } => {}
+        }
+        self.put(&told);
+    }
+
+    fn put(&mut self, told: &Told) {
+        let object = self.decode(&told.object());
+        match told {
+            Told::Pod(_) | Told::Node { .. } => self.scheduler.put(object, self.now),
+            Told::PodGone(_) | Told::NodeGone { .. } => self.scheduler.remove(&object, self.now),
+        }
+    }
+
+    fn decode(&self, object: &Value) -> Decoded {
+        self.decoder.decode(&object.to_string()).expect("the object is right")
+    }
+
+    fn take_orders(&mut self, draw: &mut Draw) {
+        self.scheduler.take_observations();
+        for order in self.scheduler.take_orders() {
+            let (effect, ticket) = (order.effect.clone(), order.ticket);
+            if ticket.is_some() {
+                self.open.push(order);
+            }
+            let what = ordered(&effect);
+            let uid = match &what {
+                Ordered::Bind { uid } | Ordered::Scheduled { uid, .. } => uid,
+                Ordered::Evict { preemptor } => preemptor,
+                Ordered::Write | Ordered::Read => "",
+            };
+            let was_bound = self.told.get(uid).is_some_and(Option::is_some);
+            let was_bound_by_us = self.bound.contains(uid);
+            let (bindings, led) = (self.bindings_under_way(uid), self.leads);
+            self.taken.push(Taken { what, was_bound, was_bound_by_us, bindings, led });
+            match (&effect, ticket) {
+                // What is only told may fail unheard.
+                (Effect::UpdateStatus { .. }, None) if draw.below(5) > 0 => self.update_status(&effect),
+                _ => {}
+            }
+        }
+    }
+
+    fn update_status(&mut self, effect: &Effect) {
+        let Effect::UpdateStatus { pod, condition, nomination } = effect else { return };
+        let condition =
+            condition.as_ref().map(|condition| (condition.reason.to_owned(), condition.message.clone()));
+        let nominated = match nomination {
+            Nomination::Keep => None,
+            Nomination::Clear => Some(None),
+            Nomination::Node(node) => Some(Some(node.to_string())),
+        };
+        self.server.set_status((&pod.name, &pod.uid), condition, nominated);
+    }
+
+    /// Carries out an order, or not, and sends the answer on its way.
+    fn carry(&mut self, order: &Order, fault: Fault, draw: &mut Draw) {
+        let Some(ticket) = order.ticket else { return };
+        let (kind, name, uid) = about(&order.effect);
+        let fault = match (kind, fault) {
+            // These are not refused: they are answered, or not.
+            (OrderKind::LookUp | OrderKind::ExtenderFilter, Fault::Refused) => Fault::LostError,
+            // Nothing but a binding lands late.
+            (OrderKind::Bind | OrderKind::ExtenderBind, Fault::Late) => Fault::Late,
+            (_, Fault::Late) => Fault::LostSilence,
+            (_, fault) => fault,
+        };
+        if let Some(word) = fault.word() {
+            self.coverage.met(word, kind);
+        }
+        let is_applied =
+            matches!(fault, Fault::Nothing | Fault::AppliedError | Fault::AppliedSilence | Fault::Twice);
+        let result = if is_applied { self.apply(&order.effect) } else { Ok(()) };
+        let version = self.server.pod(&name).filter(|pod| pod.uid == uid).map_or(0, |pod| pod.version);
+        let landing = match (&order.effect, fault) {
+            (Effect::Bind { pod, node }, Fault::Late) => Some((pod, node, LANDS_WITHIN_SECONDS)),
+            (Effect::Ask { question: ExtenderQuestion::Bind { pod, node }, .. }, Fault::Late) => {
+                Some((pod, node, EXTENDER_LANDS_WITHIN_SECONDS))
+            }
+            _ => None,
+        };
+        let landing = landing.map(|(pod, node, seconds)| Landing {
+            name: pod.name.to_string(),
+            uid: pod.uid.to_string(),
+            node: node.to_string(),
+            within_seconds: draw.below(seconds),
+        });
+        let answer = match &order.effect {
+            Effect::LookUp { .. } => Answer::LookedUp(match fault {
+                Fault::Nothing | Fault::Twice => {
+                    Ok(self.server.pod(&name).map(super::server::ServerPod::object))
+                }
+                _ => Err("the server is away".to_owned()),
+            }),
+            Effect::Ask { question, .. } => Answer::Extender(extender_answer(question, result, fault)),
+            _ => Answer::Concluded(conclusion(result, fault)),
+        };
+        let comes_twice = fault == Fault::Twice;
+        self.replies.push(Reply { ticket, answer, about: (kind, uid, version), landing, comes_twice });
+    }
+
+    fn apply(&mut self, effect: &Effect) -> Result<(), Refusal> {
+        match effect {
+            Effect::Bind { pod, node }
+            | Effect::Ask { question: ExtenderQuestion::Bind { pod, node }, .. } => {
+                self.bind(&pod.name, &pod.uid, node)
+            }
+            Effect::Evict { victim, .. } => {
+                if self.server.pod(&victim.name).is_some_and(|pod| pod.uid == *victim.uid) {
+                    self.server.delete(&victim.name);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes one of our bindings.
+    fn bind(&mut self, name: &str, uid: &str, node: &str) -> Result<(), Refusal> {
+        self.server.bind(name, uid, node)?;
+        self.bound.insert(uid.to_owned());
+        if self.server.cpu_of(node).is_some_and(|cpu| self.server.used(node) > cpu) {
+            self.over.push(format!("{node}, by {uid}"));
+        }
+        Ok(())
+    }
+
+    /// Delivers an answer.
+    fn answer(&mut self, position: usize, draw: &mut Draw) {
+        let mut reply = self.replies.swap_remove(position);
+        let (kind, uid, version) = &reply.about;
+        let now_at = self.server.pod_with_uid(uid).map_or(0, |pod| pod.version);
+        if *version != now_at {
+            self.coverage.met("answered after a change", kind);
+        }
+        match &reply.answer {
+            Answer::Concluded(conclusion) => self.scheduler.conclude(reply.ticket, conclusion, self.now),
+            Answer::Extender(answer) => {
+                self.scheduler.answer(reply.ticket, answer.clone(), self.now);
+            }
+            Answer::LookedUp(found) => {
+                let found = found.clone().map(|found| found.map(|object| self.decode(&object)));
+                self.scheduler.looked_up(reply.ticket, found, self.now);
+            }
+        }
+        if let Some(landing) = reply.landing.take() {
+            let at = self.now.after(Duration::from_secs(landing.within_seconds));
+            self.landings.push((at, landing));
+        }
+        if std::mem::take(&mut reply.comes_twice) {
+            reply.about.2 = u64::MAX;
+            self.replies.push(reply);
+        }
+        self.take_orders(draw);
+    }
+
+    /// Lets time pass; the scheduler is woken whenever it wants to be.
+    fn pass(&mut self, seconds: u64, draw: &mut Draw) {
+        let end = self.now.after(Duration::from_secs(seconds));
+        loop {
+            let landing = self.landings.iter().map(|(at, _)| *at).min();
+            let next = landing.into_iter().chain(self.scheduler.next_deadline()).min();
+            let Some(next) = next.filter(|next| *next <= end) else { break };
+            self.now = self.now.max(next);
+            while let Some(due) = self.landings.iter().position(|(at, _)| *at <= self.now) {
+                let (_, Landing { name, uid, node, .. }) = self.landings.swap_remove(due);
+                // It may be too late by then.
+                let _ = self.bind(&name, &uid, &node);
+            }
+            self.scheduler.advance(self.now);
+            self.take_orders(draw);
+        }
+        self.now = end;
+        self.scheduler.advance(end);
+    }
+}
+
+impl Reply {
+    /// Whether the same answer has come before.
+    fn is_repeated(&self) -> bool {
+        self.about.2 == u64::MAX
+    }
+}
+
+impl Fault {
+    fn word(self) -> Option<&'static str> {
+        Some(match self {
+            Fault::Nothing => return None,
+            Fault::Refused => "refused",
+            Fault::AppliedError => "done, error",
+            Fault::AppliedSilence => "done, no answer",
+            Fault::LostError => "not done, error",
+            Fault::LostSilence => "not done, no answer",
+            Fault::Late => "done after given up",
+            Fault::Twice => "answered twice",
+        })
+    }
+}
+
+fn fault(kind: OrderKind, draw: &mut Draw) -> Fault {
+    // Orders that are rare fail more often than others, so that each fault meets them.
+    let is_rare = matches!(kind, OrderKind::Evict | OrderKind::ExtenderBind);
+    match draw.below(if is_rare { 8 } else { 14 }) {
+        0 => Fault::Refused,
+        1 => Fault::AppliedError,
+        2 => Fault::AppliedSilence,
+        3 => Fault::LostError,
+        4 => Fault::LostSilence,
+        5 => Fault::Late,
+        6 => Fault::Twice,
+        _ => Fault::Nothing,
+    }
+}
+
+fn conclusion(result: Result<(), Refusal>, fault: Fault) -> Conclusion {
+    let error = || "something went wrong".to_owned();
+    match (fault, result) {
+        (Fault::Nothing | Fault::Twice, Ok(())) => Conclusion::Done,
+        (Fault::Nothing | Fault::Twice, Err(Refusal::NotFound)) => Conclusion::Gone { error: error() },
+        (Fault::Nothing | Fault::Twice, Err(Refusal::Conflict)) => Conclusion::Conflict { error: error() },
+        (Fault::Refused, _) => Conclusion::Refused { error: error() },
+        (Fault::AppliedError | Fault::LostError, _) => {
+            Conclusion::Unknown { error: error(), is_answered: true }
+        }
+        (Fault::AppliedSilence | Fault::LostSilence | Fault::Late, _) => {
+            Conclusion::Unknown { error: error(), is_answered: false }
+        }
+    }
+}
+
+fn extender_answer(
+    question: &ExtenderQuestion,
+    result: Result<(), Refusal>,
+    fault: Fault,
+) -> Result<ExtenderAnswer, AskFailure> {
+    let error = || "the extender failed".to_owned();
+    match fault {
+        Fault::Nothing | Fault::Twice if result.is_err() => Err(AskFailure::Answered(error())),
+        Fault::Nothing | Fault::Twice => Ok(match question {
+            ExtenderQuestion::Filter { nodes, .. } => ExtenderAnswer::Filtered {
+                kept: nodes.iter().map(|node| (*node.name).into()).collect(),
+                failed: BTreeMap::new(),
+                unresolvable: BTreeMap::new(),
+            },
+            _ => ExtenderAnswer::Bound,
+        }),
+        Fault::Refused | Fault::AppliedError | Fault::LostError => Err(AskFailure::Answered(error())),
+        Fault::AppliedSilence | Fault::LostSilence | Fault::Late => Err(AskFailure::Unanswered(error())),
+    }
+}
+
+/// What an order is for, and the pod that it is about.
+fn about(effect: &Effect) -> (OrderKind, String, String) {
+    let (kind, pod) = match effect {
+        Effect::Bind { pod, .. } => (OrderKind::Bind, pod),
+        Effect::Ask { question: ExtenderQuestion::Bind { pod, .. }, .. } => (OrderKind::ExtenderBind, pod),
+        Effect::Ask { question: ExtenderQuestion::Filter { pod, .. }, .. } => {
+            (OrderKind::ExtenderFilter, pod)
+        }
+        Effect::Evict { victim, .. } => (OrderKind::Evict, victim),
+        Effect::LookUp { pod } => (OrderKind::LookUp, pod),
+        Effect::Patch { key, .. } => return (OrderKind::PreBindWrite, key.name.to_string(), String::new()),
+        other => panic!("nobody orders this and waits for it: {other:?}"),
+    };
+    (kind, pod.name.to_string(), pod.uid.to_string())
+}
+
+fn ordered(effect: &Effect) -> Ordered {
+    match effect {
+        Effect::Bind { pod, .. } | Effect::Ask { question: ExtenderQuestion::Bind { pod, .. }, .. } => {
+            Ordered::Bind { uid: pod.uid.to_string() }
+        }
+        Effect::Evict { preemptor, .. } => Ordered::Evict { preemptor: preemptor.uid.to_string() },
+        Effect::Record(notice) if notice.reason == "Scheduled" => {
+            let node = notice.note.rsplit(' ').next().unwrap_or_default().to_owned();
+            Ordered::Scheduled { uid: notice.pod.uid.to_string(), node }
+        }
+        Effect::LookUp { .. } => Ordered::Read,
+        _ => Ordered::Write,
+    }
+}
