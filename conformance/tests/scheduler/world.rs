@@ -150,6 +150,25 @@ impl World {
         self.is_slow = is_slow;
     }
 
+    /// Lets the scheduler run until it orders this, which stays undone; the ticket of the order.
+    pub(crate) fn order_for(&mut self, line: &str) -> Ticket {
+        self.set_slow(true);
+        self.run();
+        self.set_slow(false);
+        self.undone_ticket(line).unwrap_or_else(|| panic!("{line} was not ordered"))
+    }
+
+    /// Takes an order that was not done yet, and will not be by itself.
+    pub(crate) fn undone_ticket(&mut self, line: &str) -> Option<Ticket> {
+        let position = self.undone.iter().position(|order| words(&order.effect) == line)?;
+        self.undone.remove(position).ticket
+    }
+
+    /// The server has bound a pod, by whoever asked for it.
+    pub(crate) fn bind(&mut self, pod: &str, node: &str) {
+        self.change(&format!("Pod {pod}"), &json!({"spec": {"nodeName": node}}));
+    }
+
     pub(crate) fn catch_up(&mut self) {
         for order in std::mem::take(&mut self.undone) {
             self.perform(&order);
@@ -301,7 +320,7 @@ impl World {
             Effect::Patch { kind, key, patch, .. } => {
                 self.change(&format!("{} {}", kind.kind, key.name), patch);
             }
-            Effect::Delete { kind, key } => self.remove(&format!("{} {}", kind.kind, key.name)),
+            Effect::Delete { kind, key, .. } => self.remove(&format!("{} {}", kind.kind, key.name)),
             Effect::Evict { victim, .. } => {
                 let condition =
                     json!({"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"});
@@ -347,7 +366,7 @@ fn words(effect: &Effect) -> String {
     match effect {
         Effect::Bind { pod, node } => format!("bind {} to {node}", pod.name),
         Effect::Patch { kind, key, .. } => format!("patch {} {}", kind.kind, key.name),
-        Effect::Delete { kind, key } => format!("delete {} {}", kind.kind, key.name),
+        Effect::Delete { kind, key, .. } => format!("delete {} {}", kind.kind, key.name),
         Effect::Evict { victim, preemptor } => format!("evict {} for {}", victim.name, preemptor.name),
         Effect::UpdateStatus { pod, condition, nomination } => {
             let mut words = format!("status of {}:", pod.name);

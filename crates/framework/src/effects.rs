@@ -40,6 +40,8 @@ pub enum Effect {
         kind: KindId,
         /// The object.
         key: ObjectKey,
+        /// The UID of the object that is meant: another object of the same name stays.
+        uid: Box<str>,
     },
     /// Make room: say on a pod that it is evicted, then delete it. A pod that is gone already is no failure.
     Evict {

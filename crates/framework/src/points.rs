@@ -30,6 +30,12 @@ pub const MAX_NODE_SCORE: i64 = 100;
 pub trait PreEnqueue: Send + Sync {
     /// Anything but success holds the pod back until an event that the plugin reacts to.
     fn pre_enqueue(&self, context: &Context<'_>, pod: &Pod) -> Status;
+
+    /// Whether a pod that the plugin holds back gets an event and a condition that say so. As upstream, gates are silent:
+    /// whoever sets one knows.
+    fn is_told(&self) -> bool {
+        false
+    }
 }
 
 /// Decides which of two waiting pods is tried first. A profile has exactly one such plugin.

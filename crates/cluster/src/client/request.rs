@@ -300,7 +300,9 @@ impl ApiServer {
             if response.status().is_success() {
                 return Ok(response.into_body());
             }
-            let asks_for_retry = asked_wait(&response).is_some();
+            let may_be_done = call.method == Method::POST && response.status().is_server_error();
+            // What may have been made is not made again: the second answer would say that there is one already.
+            let asks_for_retry = asked_wait(&response).is_some() && !may_be_done;
             let error = self.refused(call, response).await?;
             if !asks_for_retry || retries >= ASKED_RETRIES_MAX {
                 return Err(error);

@@ -84,8 +84,8 @@ pub(super) fn disruption(victim: &Pod, preemptor: &Pod, now: Timestamp) -> Vec<u
 }
 
 /// Options that delete this pod, and no other of its name.
-pub(super) fn deletion(pod: &Pod) -> Vec<u8> {
-    json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": *pod.uid } })
+pub(super) fn deletion(uid: &str) -> Vec<u8> {
+    json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": uid } })
         .to_string()
         .into_bytes()
 }
@@ -152,6 +152,6 @@ mod tests {
         assert_eq!((&condition["type"], &condition["status"]), (&json!("DisruptionTarget"), &json!("True")));
         assert_eq!(condition["reason"], "PreemptionByScheduler");
         assert_eq!(condition["message"], ": preempting to accommodate a higher priority pod");
-        assert_eq!(parsed(&deletion(&pod()))["preconditions"], json!({ "uid": "1-2" }));
+        assert_eq!(parsed(&deletion("1-2"))["preconditions"], json!({ "uid": "1-2" }));
     }
 }

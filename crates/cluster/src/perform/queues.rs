@@ -156,7 +156,7 @@ impl Queues {
             }
             Effect::LookUp { pod } => self.push_look_up(ticket, pod),
             Effect::Ask { .. } => self.conclude(ticket, not_done("extenders are asked elsewhere")),
-            Effect::Patch { kind, ref key, .. } | Effect::Delete { kind, ref key } => {
+            Effect::Patch { kind, ref key, .. } | Effect::Delete { kind, ref key, .. } => {
                 let key = lane_of_object(kind, key);
                 self.push_write(key, ticket, effect);
             }

@@ -79,7 +79,9 @@ impl Requests {
                 let path = path::of_object(*kind, key, *subresource);
                 Call::patch(path, MERGE_PATCH, patch.to_string().into_bytes())
             }
-            Effect::Delete { kind, key } => Call::delete(path::of_object(*kind, key, None), Vec::new()),
+            Effect::Delete { kind, key, uid } => {
+                Call::delete(path::of_object(*kind, key, None), bodies::deletion(uid))
+            }
             Effect::Evict { victim, preemptor } => {
                 return concluded(self.evict(victim, preemptor).await);
             }
@@ -104,7 +106,7 @@ impl Requests {
             }
         }
         let path = path::of_pod(&victim.namespace, &victim.name, None);
-        match self.server.perform(&Call::delete(path, bodies::deletion(victim))).await {
+        match self.server.perform(&Call::delete(path, bodies::deletion(&victim.uid))).await {
             Err(error) if is_gone(&error) || error.code() == Some(409) => Ok(()),
             result => result,
         }

@@ -234,9 +234,10 @@ async fn objects_are_patched_and_deleted() {
     let patch = json!({ "status": { "a": 1 } });
     let effect = Effect::Patch { kind, key: key.clone(), subresource: Some("status"), patch: patch.clone() };
     assert_eq!(trial.perform(effect).await, Ok(()));
-    assert_eq!(trial.perform(Effect::Delete { kind, key }).await, Ok(()));
+    assert_eq!(trial.perform(Effect::Delete { kind, key, uid: "1-2".into() }).await, Ok(()));
     let path = "/apis/resource.k8s.io/v1/namespaces/shop/resourceclaims/gpu";
     assert_eq!(trial.asked(), [format!("PATCH {path}/status"), format!("DELETE {path}")]);
+    assert_eq!(trial.fake.requests()[1].json()["preconditions"], json!({ "uid": "1-2" }));
     let request = &trial.fake.requests()[0];
     assert_eq!((request.json(), &*request.header("content-type")), (patch, "application/merge-patch+json"));
 }

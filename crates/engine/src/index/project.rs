@@ -4,61 +4,67 @@ use supercargo_framework::{FieldSet, PodField};
 use supercargo_model::PodSpec;
 use supercargo_model::pod::Container;
 
-/// A spec with the fields that are read; all others have their defaults.
+/// A spec with the fields that are read; all others have their defaults. Every field is named, so that a new one cannot be
+/// forgotten: pods that differ in it would be of one class.
 pub(super) fn project(spec: &PodSpec, fields: FieldSet<PodField>) -> PodSpec {
-    let reads = |field| fields.contains(field);
-    let mut kept = PodSpec { scheduler_name: spec.scheduler_name.clone(), ..PodSpec::default() };
-    if reads(PodField::Priority) {
-        kept.priority = spec.priority;
+    let PodSpec {
+        scheduler_name,
+        priority,
+        preemption_policy,
+        scheduling_gates,
+        tolerations,
+        node_selector,
+        node_affinity,
+        pod_affinity,
+        spread_constraints,
+        requests,
+        fit_score_requests,
+        containers,
+        init_containers,
+        volumes,
+        resource_claims,
+        host_network,
+        host_users,
+    } = spec;
+    PodSpec {
+        scheduler_name: scheduler_name.clone(),
+        priority: kept(fields, PodField::Priority, priority),
+        preemption_policy: kept(fields, PodField::PreemptionPolicy, preemption_policy),
+        scheduling_gates: kept(fields, PodField::SchedulingGates, scheduling_gates),
+        tolerations: kept(fields, PodField::Tolerations, tolerations),
+        node_selector: kept(fields, PodField::NodeSelector, node_selector),
+        node_affinity: kept(fields, PodField::NodeAffinity, node_affinity),
+        pod_affinity: kept(fields, PodField::PodAffinity, pod_affinity),
+        spread_constraints: kept(fields, PodField::SpreadConstraints, spread_constraints),
+        requests: kept(fields, PodField::Requests, requests),
+        fit_score_requests: kept(fields, PodField::Requests, fit_score_requests),
+        containers: project_containers(containers, fields),
+        init_containers: project_containers(init_containers, fields),
+        volumes: kept(fields, PodField::Volumes, volumes),
+        resource_claims: kept(fields, PodField::ResourceClaims, resource_claims),
+        host_network: kept(fields, PodField::Features, host_network),
+        host_users: kept(fields, PodField::Features, host_users),
     }
-    if reads(PodField::PreemptionPolicy) {
-        kept.preemption_policy = spec.preemption_policy;
-    }
-    if reads(PodField::SchedulingGates) {
-        kept.scheduling_gates = spec.scheduling_gates.clone();
-    }
-    if reads(PodField::Tolerations) {
-        kept.tolerations = spec.tolerations.clone();
-    }
-    if reads(PodField::NodeSelector) {
-        kept.node_selector = spec.node_selector.clone();
-    }
-    if reads(PodField::NodeAffinity) {
-        kept.node_affinity = spec.node_affinity.clone();
-    }
-    if reads(PodField::PodAffinity) {
-        kept.pod_affinity = spec.pod_affinity.clone();
-    }
-    if reads(PodField::SpreadConstraints) {
-        kept.spread_constraints = spec.spread_constraints.clone();
-    }
-    if reads(PodField::Requests) {
-        kept.requests = spec.requests.clone();
-        kept.fit_score_requests = spec.fit_score_requests.clone();
-    }
-    if reads(PodField::Volumes) {
-        kept.volumes = spec.volumes.clone();
-    }
-    if reads(PodField::ResourceClaims) {
-        kept.resource_claims = spec.resource_claims.clone();
-    }
-    if reads(PodField::Features) {
-        (kept.host_network, kept.host_users) = (spec.host_network, spec.host_users);
-    }
-    kept.containers = project_containers(&spec.containers, fields);
-    kept.init_containers = project_containers(&spec.init_containers, fields);
-    kept
+}
+
+/// A part of a spec if its field is read, or else its default.
+fn kept<T: Clone + Default>(fields: FieldSet<PodField>, field: PodField, value: &T) -> T {
+    if fields.contains(field) { value.clone() } else { T::default() }
 }
 
 fn project_containers(containers: &[Container], fields: FieldSet<PodField>) -> Box<[Container]> {
-    let reads = |field| fields.contains(field);
-    let kept = |container: &Container| Container {
-        name: Box::default(),
-        image: if reads(PodField::Images) { container.image.clone() } else { Box::default() },
-        resources: if reads(PodField::Requests) { container.resources.clone() } else { Default::default() },
-        is_sidecar: container.is_sidecar,
-        host_ports: if reads(PodField::HostPorts) { container.host_ports.clone() } else { Box::default() },
-        may_restart_all_containers: container.may_restart_all_containers,
+    let project = |container: &Container| {
+        let Container { name: _, image, resources, is_sidecar, host_ports, may_restart_all_containers } =
+            container;
+        Container {
+            // No plugin reads the name of a container.
+            name: Box::default(),
+            image: kept(fields, PodField::Images, image),
+            resources: kept(fields, PodField::Requests, resources),
+            is_sidecar: *is_sidecar,
+            host_ports: kept(fields, PodField::HostPorts, host_ports),
+            may_restart_all_containers: *may_restart_all_containers,
+        }
     };
-    containers.iter().map(kept).collect()
+    containers.iter().map(project).collect()
 }

@@ -73,6 +73,13 @@ impl House<'_> {
             .unwrap_or_default()
     }
 
+    /// Whether a pod that is held back there gets an event and a condition.
+    pub(super) fn is_told(&self, gate: Gate, waiting: &Waiting) -> bool {
+        let Gate::Plugin(name) = gate else { return false };
+        let mut plugins = self.profile(waiting).into_iter().flat_map(|profile| &profile.pre_enqueue);
+        plugins.any(|named| named.name == name && named.plugin.is_told())
+    }
+
     /// Whether something that happened may help a pod that was rejected.
     pub(super) fn verdict(&self, waiting: &Waiting, happening: &Happening) -> Verdict {
         if waiting.is_blameless() {

@@ -1,10 +1,9 @@
 //! Whether this replica leads. One that follows knows the cluster as the leader does, but tries no pod and writes nothing.
 
-use supercargo_framework::Nomination;
+use supercargo_framework::{Conclusion, Effect, Nomination};
 use supercargo_model::Timestamp;
 
 use super::Scheduler;
-use super::replacing::no_profile;
 
 impl Scheduler {
     /// Begins to lead, or to follow.
@@ -28,7 +27,6 @@ impl Scheduler {
 
     /// Orders that the driver has not taken are not carried out any more, and say so to who waits for them.
     fn drop_orders(&mut self, now: Timestamp) {
-        use supercargo_framework::{Conclusion, Effect};
         let (kept, dropped): (Vec<_>, Vec<_>) = std::mem::take(&mut self.orders)
             .into_iter()
             .partition(|order| matches!(order.effect, Effect::LookUp { .. }));
@@ -41,8 +39,7 @@ impl Scheduler {
 
     /// A new leader says of pods that are held back what its predecessor may not have said.
     fn tell_of_held_pods(&mut self, now: Timestamp) {
-        for slot in self.queue.orphans() {
-            let message = no_profile(&self.queue.get(slot).queued.pod);
+        for (slot, message) in self.with_house(now, |queue, house| queue.held(house)) {
             self.tell_unscheduled(slot, "Unschedulable", message, Nomination::Clear, now);
         }
     }

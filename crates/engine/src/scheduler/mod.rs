@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
-use supercargo_framework::{AskFailure, Conclusion, Effect, ExtenderAnswer, Notice, Profile};
+use supercargo_framework::{AskFailure, Conclusion, Effect, ExtenderAnswer, Nomination, Notice, Profile};
 use supercargo_model::{Decoded, KindId, ObjectKey, Pod, Snapshot, Timestamp};
 
 use crate::decision::Decision;
@@ -278,6 +278,12 @@ impl Scheduler {
 
     fn with_house<R>(&mut self, now: Timestamp, act: impl FnOnce(&mut Queue, &House<'_>) -> R) -> R {
         let (context, profiles) = self.engine.view(now);
-        act(&mut self.queue, &House { context, profiles, preempting: &self.preempting })
+        let house = House { context, profiles, preempting: &self.preempting };
+        let result = act(&mut self.queue, &house);
+        let held = self.queue.take_newly_held(&house);
+        for (slot, message) in held {
+            self.tell_unscheduled(slot, "Unschedulable", message, Nomination::Clear, now);
+        }
+        result
     }
 }

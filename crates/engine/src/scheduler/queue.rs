@@ -17,6 +17,7 @@ use super::happenings::{Happening, What, pod_update};
 use super::heap::{Heap, Slot};
 use super::house::{Gate, House, Verdict};
 use super::observations::{Observation, Observations, QueueEvent, QueuePart};
+use super::replacing::no_profile;
 
 /// So many happenings are kept for pods that are being tried. For a pod that misses some, any may have helped.
 const MAX_HAPPENINGS: usize = 10_000;
@@ -102,6 +103,8 @@ pub(super) struct Queue {
     arrivals: u64,
     next_flush: Option<Timestamp>,
     pub(super) observations: Observations,
+    /// Pods that a plugin began to hold back which wants that to be told.
+    newly_held: Vec<Slot>,
 }
 
 impl Waiting {
@@ -163,6 +166,7 @@ impl Queue {
             arrivals: 0,
             next_flush: None,
             observations: Observations::default(),
+            newly_held: Vec::new(),
         }
     }
 
@@ -291,6 +295,29 @@ impl Queue {
                 }
             }
         }
+    }
+
+    /// The pods that a plugin began to hold back since the last time, and why, if that is to be told.
+    pub(super) fn take_newly_held(&mut self, house: &House<'_>) -> Vec<(Slot, String)> {
+        let slots = std::mem::take(&mut self.newly_held);
+        slots.into_iter().filter_map(|slot| self.told_reason(house, slot)).collect()
+    }
+
+    /// Why a pod is held back, if that is to be told.
+    pub(super) fn told_reason(&self, house: &House<'_>, slot: Slot) -> Option<(Slot, String)> {
+        let waiting = self.pods.get(slot)?.as_deref()?;
+        match waiting.gate? {
+            gate @ Gate::Plugin(name) if house.is_told(gate, waiting) => {
+                Some((slot, house.gate_message(waiting, name)))
+            }
+            Gate::NoProfile => Some((slot, no_profile(&waiting.queued.pod))),
+            Gate::Plugin(_) | Gate::Preemption => None,
+        }
+    }
+
+    /// The pods that are held back, and why, as far as that is to be told.
+    pub(super) fn held(&self, house: &House<'_>) -> Vec<(Slot, String)> {
+        self.unschedulable.iter().filter_map(|slot| self.told_reason(house, *slot)).collect()
     }
 
     /// Takes a pod out of the queue, wherever it is.
@@ -486,12 +513,15 @@ impl Queue {
     fn enter(&mut self, house: &House<'_>, slot: Slot, place: Place, event: QueueEvent) {
         let gate = house.gate(self.get(slot));
         let waiting = self.get_mut(slot);
-        waiting.gate = gate;
+        let before = std::mem::replace(&mut waiting.gate, gate);
         match gate {
             None => self.push(house, slot, place, event),
             Some(gate) => {
                 if let Gate::Plugin(name) = gate {
                     waiting.rejectors.insert(name);
+                }
+                if before != Some(gate) && house.is_told(gate, self.get(slot)) {
+                    self.newly_held.push(slot);
                 }
                 self.settle(slot, house.context.now, event);
             }

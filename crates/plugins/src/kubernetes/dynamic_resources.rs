@@ -12,7 +12,8 @@ use super::normalize;
 /// Every DeviceClass stands for the extended resource that is its name behind this.
 pub(super) const IMPLICIT_PREFIX: &str = "deviceclass.resource.kubernetes.io/";
 
-const REASON_CLAIMS: &str = "pod has resource claims, and Supercargo does not allocate devices yet";
+const REASON_CLAIMS: &str = "pod has resource claims, and Supercargo does not allocate devices yet; \
+     let a scheduler that does take it: run kube-scheduler beside this one, and set spec.schedulerName to its profile";
 
 /// # What
 /// Will allocate devices for a pod's resource claims. For now it holds back pods that need any, so that they are
@@ -95,6 +96,10 @@ impl PreEnqueue for DynamicResources {
         } else {
             Status::unresolvable(REASON_CLAIMS)
         }
+    }
+
+    fn is_told(&self) -> bool {
+        true
     }
 }
 

@@ -26,12 +26,6 @@ impl Queue {
         orphans
     }
 
-    /// The pods that no profile is responsible for.
-    pub(in crate::scheduler) fn orphans(&self) -> Vec<Slot> {
-        let slots = self.unschedulable.iter().copied();
-        slots.filter(|slot| self.get(*slot).gate == Some(Gate::NoProfile)).collect()
-    }
-
     fn renew_pod(&mut self, house: &House<'_>, slot: Slot) {
         let place = match self.get(slot).place {
             // It is tried again if the old plugins' word was a no.
