@@ -3,6 +3,9 @@
 //! `SUPERCARGO_SEEDS` says how many runs there are. A run that fails is cut down to the steps that matter, and the command
 //! that replays it is printed.
 
+#![expect(clippy::print_stdout, reason = "the run says how often each fault met each step")]
+#![expect(clippy::disallowed_methods, reason = "how many runs there are, and which, is said from outside")]
+
 mod checkers;
 mod coverage;
 mod plan;
