@@ -5,6 +5,7 @@ mod connections;
 mod limiter;
 mod proxy;
 mod request;
+mod rights;
 mod tls;
 
 use std::fmt;
@@ -20,6 +21,7 @@ pub use limiter::RateLimit;
 use proxy::Environment;
 pub use request::{ApiServer, RequestError};
 pub(crate) use request::{Call, MERGE_PATCH, SILENCE_MAX, STRATEGIC_MERGE_PATCH};
+pub use rights::MissingRights;
 
 /// Which API server to talk to, and how much.
 #[derive(Clone, Debug, Default)]

@@ -27,7 +27,8 @@ mod write_gate;
 pub mod fake;
 
 pub use client::{
-    ApiServer, ComponentOptions, ConnectError, ConnectOptions, RateLimit, RequestError, Search, hostname,
+    ApiServer, ComponentOptions, ConnectError, ConnectOptions, MissingRights, RateLimit, RequestError,
+    Search, hostname,
 };
 pub use clock::Clock;
 pub use driver::{Attempt, Command, Driver, DriverOptions, Located, Observer, ReloadRefused, Replacement};

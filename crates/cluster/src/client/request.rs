@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::connections::Connections;
 use super::limiter::{RateLimit, TokenBucket};
+use super::rights::MissingRights;
 use super::{ConnectError, chain};
 use crate::write_gate::{Passage, WriteGate};
 
@@ -50,6 +51,7 @@ pub struct ApiServer {
     connections: Option<Arc<Connections>>,
     /// What everything but reading goes through; none if this process writes whatever it likes.
     gate: Option<WriteGate>,
+    missing_rights: MissingRights,
 }
 
 struct Limiter {
@@ -178,7 +180,7 @@ impl ApiServer {
         let limiter = limit.map(|limit| {
             Arc::new(Limiter { limit, started: Instant::now(), bucket: Mutex::new(TokenBucket::new(limit)) })
         });
-        ApiServer { client, limiter, connections: None, gate: None }
+        ApiServer { client, limiter, connections: None, gate: None, missing_rights: MissingRights::default() }
     }
 
     /// The server that a configuration names.
@@ -198,6 +200,7 @@ impl ApiServer {
         ApiServer {
             connections: self.connections.clone(),
             gate: self.gate.clone(),
+            missing_rights: self.missing_rights.clone(),
             ..ApiServer::new(self.client.clone(), limit)
         }
     }
@@ -231,6 +234,11 @@ impl ApiServer {
     /// The address of the server, for people; none if this was made of a ready client.
     pub fn address(&self) -> Option<String> {
         self.connections.as_ref().map(|connections| connections.address().to_string())
+    }
+
+    /// The rights that the server says are missing, for a health check.
+    pub fn missing_rights(&self) -> MissingRights {
+        self.missing_rights.clone()
     }
 
     /// The client, for whoever needs typed objects.
@@ -298,6 +306,7 @@ impl ApiServer {
             }
             let response = response?;
             if response.status().is_success() {
+                self.missing_rights.allowed(&call.method, &call.path);
                 return Ok(response.into_body());
             }
             let may_be_done = call.method == Method::POST && response.status().is_server_error();
@@ -359,7 +368,11 @@ impl ApiServer {
             text.extend_from_slice(&data[..data.len().min(room)]);
         })
         .await?;
-        Ok(refusal(status, &text, retry_after))
+        let refusal = refusal(status, &text, retry_after);
+        if status == StatusCode::FORBIDDEN {
+            self.missing_rights.refused(&call.method, &call.path, &refusal.to_string());
+        }
+        Ok(refusal)
     }
 
     /// A request without an answer that can be used.

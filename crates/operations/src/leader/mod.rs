@@ -38,6 +38,9 @@ use crate::clock::{random_bytes, time_of_day};
 /// How far beyond the end of its lease a leader that should have stopped is still called healthy.
 const WATCHDOG_TOLERANCE: Duration = Duration::from_secs(20);
 
+/// How long tries at the lease fail before that is worth a word in a health check. Most failures are over sooner.
+const TROUBLE_SHOWN_AFTER: Duration = Duration::from_secs(5);
+
 /// Whether we lead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leadership {
@@ -240,10 +243,12 @@ impl<Store: LeaseStore> Election<Store> {
     async fn bounded_attempt(&mut self) -> Attempt {
         // One for each of the requests that an attempt makes at most: an update, a read and another update.
         let limit = self.settings.request_timeout() * 3;
-        match timeout(limit, self.attempt()).await {
+        let attempt = match timeout(limit, self.attempt()).await {
             Ok(attempt) => attempt,
             Err(_) => Attempt::Failed(StoreError::Failed("the API server does not answer".to_owned())),
-        }
+        };
+        self.watchdog.note_attempt(&attempt);
+        attempt
     }
 
     async fn attempt(&mut self) -> Attempt {
@@ -374,11 +379,37 @@ pub fn new_identity() -> String {
 pub struct Watchdog {
     renewed: Arc<Mutex<Option<Instant>>>,
     limit: Duration,
+    /// Since when every try has failed, and what the last one said.
+    trouble: Arc<Mutex<Option<(Instant, String)>>>,
 }
 
 impl Watchdog {
     fn new(settings: &LeaderSettings) -> Self {
-        Watchdog { renewed: Arc::default(), limit: settings.lease_duration + WATCHDOG_TOLERANCE }
+        let limit = settings.lease_duration + WATCHDOG_TOLERANCE;
+        Watchdog { renewed: Arc::default(), limit, trouble: Arc::default() }
+    }
+
+    /// Takes note of what came of a try.
+    fn note_attempt(&self, attempt: &Attempt) {
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        *trouble = match attempt {
+            Attempt::Held(_) | Attempt::HeldByOther => None,
+            Attempt::Failed(error) => {
+                let since = trouble.take().map_or_else(Instant::now, |(since, _)| since);
+                Some((since, error.to_string()))
+            }
+        };
+    }
+
+    /// Fails if the lease could not be read or written for some time: a leader will lose it, and a standby cannot take over.
+    pub fn check_access(&self) -> Result<(), String> {
+        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*trouble {
+            Some((since, error)) if since.elapsed() >= TROUBLE_SHOWN_AFTER => {
+                Err(format!("the lease could not be used for {} s: {error}", since.elapsed().as_secs()))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn note(&self, renewed: Option<Instant>) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use supercargo_cluster::{Heartbeat, Progress};
+use supercargo_cluster::{Heartbeat, MissingRights, Progress};
 use supercargo_operations::clock::time_of_day;
 use supercargo_operations::leader::Watchdog;
 use supercargo_operations::metrics::{self, Exposition};
@@ -20,6 +20,7 @@ pub(super) struct Pages {
     pub(super) exposition: Exposition,
     pub(super) progress: Progress,
     pub(super) heartbeat: Heartbeat,
+    pub(super) missing_rights: MissingRights,
     pub(super) watchdog: Option<Watchdog>,
     pub(super) config: watch::Receiver<serde_json::Value>,
     pub(super) decisions: DecisionsPage,
@@ -28,7 +29,12 @@ pub(super) struct Pages {
 
 impl Pages {
     pub(super) fn routes(self) -> Routes {
-        let Pages { exposition, progress, heartbeat, watchdog, config, decisions, flags } = self;
+        let Pages { exposition, progress, heartbeat, missing_rights, watchdog, config, decisions, flags } =
+            self;
+        let candidate = watchdog.clone();
+        let candidate =
+            Check::new("lease", move || candidate.as_ref().map_or(Ok(()), Watchdog::check_access));
+        let allowed = Check::new("rights", move || missing_rights.check());
         let leader = move || {
             let watchdog = watchdog.clone();
             Check::new("leaderElection", move || watchdog.as_ref().map_or(Ok(()), Watchdog::check))
@@ -39,7 +45,7 @@ impl Pages {
         Routes::new()
             .health("/healthz", vec![Check::ping(), leader()])
             .health("/livez", vec![Check::ping(), turning])
-            .health("/readyz", vec![Check::ping(), leader(), synced])
+            .health("/readyz", vec![Check::ping(), leader(), candidate, synced, allowed])
             .page("/metrics", metrics::CONTENT_TYPE, move || exposition.text())
             .object(DECISIONS_PATH, move |namespace, name| {
                 let decisions = decisions.clone();

@@ -255,6 +255,7 @@ impl Running {
             exposition,
             progress: driver.progress(),
             heartbeat: driver.heartbeat(),
+            missing_rights: server.missing_rights(),
             watchdog: election.as_ref().map(Election::watchdog),
             config,
             decisions: DecisionsPage { journal, commands: commands.clone(), holds },

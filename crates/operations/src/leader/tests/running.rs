@@ -5,7 +5,9 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::store::{Candidate, Faults, Server, overlap, overstayed};
-use crate::leader::{Ended, LeaderSettings, Leadership, LeaseRecord, Watchdog, new_identity};
+use crate::leader::{
+    Attempt, Ended, LeaderSettings, Leadership, LeaseRecord, StoreError, Watchdog, new_identity,
+};
 
 fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -198,4 +200,34 @@ fn identities_differ() {
     let lengths: Vec<usize> = uuid.split('-').map(str::len).collect();
     assert_eq!(lengths, [8, 4, 4, 4, 12]);
     assert_eq!(uuid.as_bytes()[14], b'4');
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_cannot_be_used_is_told_with_the_reason() {
+    let watchdog = Watchdog::new(&LeaderSettings::default());
+    let failed = || Attempt::Failed(StoreError::Failed("leases is forbidden".to_owned()));
+    watchdog.note_attempt(&failed());
+    assert!(watchdog.check_access().is_ok(), "one failure is nothing");
+    sleep(seconds(7)).await;
+    watchdog.note_attempt(&failed());
+    let expected = "the lease could not be used for 7 s: leases is forbidden";
+    assert_eq!(watchdog.check_access(), Err(expected.to_owned()));
+    watchdog.note_attempt(&Attempt::HeldByOther);
+    assert!(watchdog.check_access().is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_says_until_when_it_leads_and_others_wait_longer() {
+    let (server, epoch) = (Server::default(), Instant::now());
+    let mut first = Candidate::start(&server, epoch, "first", Faults::default());
+    first.until_leading().await;
+    let mut second = Candidate::start(&server, epoch, "second", Faults::default());
+    sleep(seconds(60)).await;
+    let Leadership::Leading { until } = *first.leadership.borrow() else { panic!("it leads") };
+    let left = until - Instant::now();
+    // 15 s from the last renewal, which is at most 2 s old.
+    assert!((seconds(13)..=seconds(15)).contains(&left), "{left:?}");
+    first.kill();
+    second.until_leading().await;
+    assert!(Instant::now() > until, "nobody leads before");
 }
