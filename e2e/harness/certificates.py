@@ -35,7 +35,9 @@ class Key:
                 return sequence(integer(r), integer(s))
 
     def pem(self):
-        content = sequence(integer(1), tagged(0x04, self.secret.to_bytes(32, "big")), tagged(0xA0, CURVE))
+        # The public key may be left out, but rustls wants it, and every tool writes it.
+        public = tagged(0xA1, tagged(0x03, b"\x00" + self.point))
+        content = sequence(integer(1), tagged(0x04, self.secret.to_bytes(32, "big")), tagged(0xA0, CURVE), public)
         return pem("EC PRIVATE KEY", content)
 
 

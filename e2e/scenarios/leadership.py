@@ -165,15 +165,20 @@ class Leadership(Case):
         self.create("nodes", *nodes(2))
         both = {"profiles": [{"schedulerName": "default-scheduler"}, {"schedulerName": "other"}]}
         leader, standby, identity = self.start_pair(both)
-        standby.configure({**ELECTION, **both})
+
+        def reload(config, number):
+            standby.configure({**ELECTION, **config})
+            wait("the standby has reloaded",
+                 lambda: (standby.metric("supercargo_config_reloads_total", result="success") or 0) >= number, 15)
+
+        # The file is looked at once a second: each change has to be seen before the next.
+        reload(both, 1)
         blue = {"colour": "blue"}
         self.create("pods", pod("refused-other", schedulerName="other", nodeSelector=blue), pod("refused", nodeSelector=blue))
         self.wait_event("refused-other", "FailedScheduling")
         self.wait_event("refused", "FailedScheduling")
         for number, config in enumerate(({}, both, {}), 2):
-            standby.configure({**ELECTION, **config})
-            wait("the standby has reloaded",
-                 lambda: (standby.metric("supercargo_config_reloads_total", result="success") or 0) >= number, 15)
+            reload(config, number)
         self.create("pods", pod("after"))
         self.wait_bound("after")
         self.assertEqual(self.holder(), identity)
