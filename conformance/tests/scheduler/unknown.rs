@@ -182,6 +182,23 @@ fn a_replica_that_follows_tries_no_pod_and_writes_nothing() {
 }
 
 #[test]
+fn a_clock_that_is_set_neither_ends_a_wait_nor_makes_it_longer() {
+    for seconds in [3600, -3600] {
+        let mut world = permits::world();
+        world.fail("bind b", "no");
+        world.put(pod("a").cpu("1").label("gang", "x"));
+        world.put(pod("b").cpu("1"));
+        world.run();
+        world.heal();
+        world.set_clock(seconds);
+        assert_eq!(world.run(), [""; 0], "neither the wait at Permit nor the backoff is over");
+        assert_eq!(only(&world.pass(3), "bind"), ["bind b to n1"]);
+        assert_eq!(only(&world.pass(26), "FailedScheduling"), [""; 0]);
+        assert_eq!(only(&world.pass(2), "FailedScheduling on a").len(), 1, "after thirty seconds");
+    }
+}
+
+#[test]
 fn a_pod_with_resource_claims_is_told_that_it_is_held_back_and_what_to_do() {
     let claims = || pod("a").with(serde_json::json!({"spec": {"resourceClaims": [{"name": "gpu"}]}}));
     let mut world = World::new();

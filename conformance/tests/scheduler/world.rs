@@ -211,6 +211,12 @@ impl World {
         done
     }
 
+    /// Somebody sets the clock forward by so many seconds, or back; the driver notices.
+    pub(crate) fn set_clock(&mut self, seconds: i64) {
+        self.now = self.now.moved(seconds);
+        self.scheduler.clock_was_set(seconds);
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.now
     }

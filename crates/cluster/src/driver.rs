@@ -24,7 +24,7 @@ use tracing::{info, warn};
 
 use crate::backoff::named_seed;
 use crate::client::ApiServer;
-use crate::clock::{Clock, elapsed};
+use crate::clock::{Clock, ClockWatch, elapsed};
 use crate::heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
 use crate::order_log::OrderLog;
 use crate::perform::{Concluded, OrderOutcome, PerformCounts, Performer, PerformerOptions};
@@ -170,6 +170,7 @@ pub struct Driver<O> {
     /// Whether everything was listed when that was last looked at.
     is_known: bool,
     log: OrderLog,
+    clock_watch: ClockWatch,
 }
 
 /// What an extender answered to an order.
@@ -189,7 +190,7 @@ impl<O: Observer> Driver<O> {
             !extenders.is_empty(),
             tasks.clone(),
         );
-        let log = OrderLog::default();
+        let (log, clock_watch) = (OrderLog::default(), ClockWatch::new(clock.clone()));
         let performer = PerformerOptions {
             server,
             clock: clock.clone(),
@@ -224,6 +225,7 @@ impl<O: Observer> Driver<O> {
             next_report: Instant::now(),
             is_known: false,
             log,
+            clock_watch,
         }
     }
 
@@ -495,6 +497,11 @@ impl<O: Observer> Driver<O> {
     fn report(&mut self) {
         let began = Instant::now();
         self.log.write_suppressed();
+        let seconds = self.clock_watch.was_set();
+        if seconds != 0 {
+            warn!(seconds, "The clock was set; what waits goes on waiting for as long as it would have");
+            self.scheduler.clock_was_set(seconds);
+        }
         self.observer.performed(self.performer.counts());
         self.observer.stands(&self.scheduler.standing());
         self.has_news = false;

@@ -41,6 +41,13 @@ impl Timestamp {
         Self::from_nanoseconds(self.nanoseconds().saturating_add(nanoseconds))
     }
 
+    /// The point that lies so many seconds later, or earlier if they are negative.
+    #[must_use]
+    pub fn moved(self, seconds: i64) -> Self {
+        let nanoseconds = seconds.saturating_mul(1_000_000_000);
+        Self::from_nanoseconds(self.nanoseconds().saturating_add(nanoseconds))
+    }
+
     /// The time that has passed since `earlier`, zero if it lies ahead.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.nanoseconds().saturating_sub(earlier.nanoseconds()).max(0).unsigned_abs())

@@ -185,7 +185,7 @@ fn whatever_goes_wrong_what_is_confirmed_stays_confirmed() {
     let on_the_way =
         [PodStep::Permit, PodStep::PreBind, PodStep::Ordered, PodStep::Sent, PodStep::Unresolved];
     let mut expected: Vec<(&'static str, String)> = Vec::new();
-    for fault in ["bound by another", "deleted", "recreated", "profiles swapped", "lease lost"] {
+    for fault in ["bound by another", "deleted", "recreated", "profiles swapped", "lease lost", "clock set"] {
         // What is unconfirmed is bound already, so nobody else binds it.
         let steps = PodStep::ALL.iter();
         let possible = steps.filter(|step| fault != "bound by another" || **step != PodStep::Unconfirmed);

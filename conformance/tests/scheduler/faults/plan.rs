@@ -54,6 +54,8 @@ pub(super) enum Act {
     Swap,
     /// The replica loses the lease, or gets it back.
     Lead,
+    /// The clock is set.
+    SetClock,
 }
 
 /// How a run is set up.
@@ -77,7 +79,7 @@ pub(super) enum ExtenderSetup {
 const STEPS: usize = 160;
 
 /// How often each act happens, among all of them.
-const WEIGHTS: [(Act, u64); 15] = [
+const WEIGHTS: [(Act, u64); 16] = [
     (Act::AddNode, 4),
     (Act::AddPod, 16),
     (Act::ForeignBind, 7),
@@ -93,6 +95,7 @@ const WEIGHTS: [(Act, u64); 15] = [
     (Act::Pass, 7),
     (Act::Swap, 2),
     (Act::Lead, 2),
+    (Act::SetClock, 1),
 ];
 
 /// What happens in the run of a seed.

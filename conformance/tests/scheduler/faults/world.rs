@@ -314,6 +314,13 @@ impl World {
                 }
                 self.lead(!self.leads);
             }
+            Act::SetClock => {
+                self.meet_all("clock set");
+                let seconds = [-7200, -30, 30, 7200][draw.below(4) as usize];
+                self.now = self.now.moved(seconds);
+                self.landings.iter_mut().for_each(|(at, _)| *at = at.moved(seconds));
+                self.scheduler.clock_was_set(seconds);
+            }
         }
         self.take_orders(&mut draw);
     }

@@ -157,6 +157,22 @@ impl Binding {
         self.pause().is_some_and(|pause| !pause.events.is_empty())
     }
 
+    /// The clock was set: moves all points in time along.
+    pub(super) fn move_times(&mut self, moved: impl Fn(&mut Timestamp)) {
+        moved(&mut self.began);
+        match &mut self.stage {
+            Stage::Permit(waits) => waits.iter_mut().for_each(|wait| moved(&mut wait.deadline)),
+            Stage::PreBind(_, pause) | Stage::Bind(_, pause) => {
+                pause.deadline.iter_mut().for_each(&moved);
+            }
+            Stage::Unresolved(unresolved) => unresolved.move_times(&moved),
+            Stage::SeekBinder(_) | Stage::Extender(_) => {}
+        }
+        if let QueueEntry::Held(waiting) = &mut self.entry {
+            waiting.move_times(moved);
+        }
+    }
+
     /// Whether the API server is asked if the pod was bound.
     pub(super) fn is_unresolved(&self) -> bool {
         matches!(self.stage, Stage::Unresolved(_))

@@ -25,6 +25,13 @@ pub(super) struct Eviction {
     round: u64,
 }
 
+impl Eviction {
+    /// The clock was set: moves all points in time along.
+    pub(super) fn move_times(&mut self, moved: impl Fn(&mut Timestamp)) {
+        moved(&mut self.began);
+    }
+}
+
 impl Scheduler {
     /// Has a pod's victims evicted.
     pub(super) fn make_room(

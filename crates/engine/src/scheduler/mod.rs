@@ -9,6 +9,7 @@
 mod attempts;
 mod binding;
 mod bindings;
+mod clock_set;
 mod consulting;
 mod eviction;
 mod happenings;

@@ -130,6 +130,14 @@ impl Waiting {
         Some(whole_seconds(self.queued.queued_at.after(duration)))
     }
 
+    /// The clock was set: moves all points in time along.
+    pub(super) fn move_times(&mut self, moved: impl Fn(&mut Timestamp)) {
+        moved(&mut self.queued.queued_at);
+        for time in [&mut self.queued.first_attempt_at, &mut self.tried_at, &mut self.flushed_at] {
+            time.iter_mut().for_each(&moved);
+        }
+    }
+
     /// How long ago its attempt began.
     pub(super) fn since_attempt(&self, now: Timestamp) -> Duration {
         now.since(self.tried_at.unwrap_or(now))
@@ -168,6 +176,12 @@ impl Queue {
             observations: Observations::default(),
             newly_held: Vec::new(),
         }
+    }
+
+    /// The clock was set: moves all points in time along. All by as much, so that the order stays.
+    pub(super) fn move_times(&mut self, moved: impl Fn(&mut Timestamp)) {
+        self.pods.iter_mut().flatten().for_each(|waiting| waiting.move_times(&moved));
+        self.next_flush.iter_mut().for_each(moved);
     }
 
     pub(super) fn lengths(&self) -> QueueLengths {

@@ -80,6 +80,18 @@ impl Unresolved {
         }
     }
 
+    /// The clock was set: moves all points in time along.
+    pub(super) fn move_times(&mut self, moved: impl Fn(&mut Timestamp)) {
+        moved(&mut self.settles);
+        match &mut self.look_up {
+            LookUp::Asked { at, until } => {
+                moved(at);
+                moved(until);
+            }
+            LookUp::Due { at } => moved(at),
+        }
+    }
+
     /// Whether the API server was asked when an order might still have been on its way.
     fn was_asked_too_early(&self) -> bool {
         matches!(self.look_up, LookUp::Asked { at, .. } if at < self.settles)

@@ -1,0 +1,20 @@
+//! The clock on the wall was set: what waits goes on waiting for as long as it would have.
+
+use supercargo_model::Timestamp;
+
+use super::Scheduler;
+
+impl Scheduler {
+    /// The clock was set forward by so many seconds, or back if they are negative: waits at Permit, time-outs of steps,
+    /// backoffs and look-ups move along, or a clock that is set back by an hour would hold pods back for an hour.
+    ///
+    /// Whole seconds only: backoffs end with whole seconds, and pods whose backoffs end together must go on doing so.
+    pub fn clock_was_set(&mut self, seconds: i64) {
+        let moved = |time: &mut Timestamp| *time = time.moved(seconds);
+        self.bindings.change_all(|binding| binding.move_times(moved));
+        self.queue.move_times(moved);
+        for eviction in self.evictions.values_mut() {
+            eviction.move_times(moved);
+        }
+    }
+}
