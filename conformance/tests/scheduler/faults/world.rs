@@ -709,9 +709,13 @@ impl Fault {
 }
 
 fn fault(kind: OrderKind, draw: &mut Draw) -> Fault {
-    // Orders that are rare fail more often than others, so that each fault meets them.
-    let is_rare = matches!(kind, OrderKind::Evict | OrderKind::ExtenderBind);
-    match draw.below(if is_rare { 8 } else { 14 }) {
+    // Orders that matter more, or are rare, fail more often than others.
+    let among = match kind {
+        OrderKind::Evict | OrderKind::ExtenderBind => 8,
+        OrderKind::Bind => 10,
+        OrderKind::ExtenderFilter | OrderKind::PreBindWrite | OrderKind::LookUp => 14,
+    };
+    match draw.below(among) {
         0 => Fault::Refused,
         1 => Fault::AppliedError,
         2 => Fault::AppliedSilence,
