@@ -1,6 +1,7 @@
 //! What must hold after every step, whatever happened. The numbers are those of `docs/reference/guarantees.md`.
 
-use super::world::{Ordered, World};
+use super::orders::Ordered;
+use super::world::World;
 
 /// Something that must hold.
 pub(super) trait Checker {

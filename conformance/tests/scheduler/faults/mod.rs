@@ -8,6 +8,7 @@
 
 mod checkers;
 mod coverage;
+mod orders;
 mod plan;
 mod plugins;
 mod server;
@@ -17,8 +18,9 @@ use std::fmt;
 
 use checkers::Checker;
 use coverage::{Coverage, PodStep};
+use orders::OrderKind;
 use plan::{Step, plan};
-use world::{OrderKind, World};
+use world::World;
 
 /// How many runs there are unless `SUPERCARGO_SEEDS` says otherwise.
 const SEEDS: u64 = 2_000;

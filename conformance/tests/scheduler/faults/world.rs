@@ -1,24 +1,26 @@
 //! A scheduler and an API server with everything between them that can go wrong: orders that are carried out and answered by
 //! an error, answers that come late, twice or never, watches that lag, and other writers.
 
+mod others;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::Value;
 use supercargo_config::{build_profiles, load};
 use supercargo_engine::{
-    EngineOptions, ExtenderSettings, Indexing, Order, PodPlace, Rules, Scheduler, SchedulerOptions, Seed,
-    Ticket,
+    EngineOptions, ExtenderSettings, Indexing, Order, Rules, Scheduler, SchedulerOptions, Seed, Ticket,
 };
 use supercargo_framework::{
     AskFailure, Conclusion, Effect, ExtenderAnswer, ExtenderQuestion, Fixes, Nomination, Registry,
 };
 use supercargo_model::{Decoded, Decoder, Timestamp};
 
-use super::coverage::{Coverage, PodStep};
+use super::coverage::Coverage;
+use super::orders::{Fault, OrderKind, Ordered, about, conclusion, extender_answer, fault, ordered};
 use super::plan::{Act, Draw, ExtenderSetup, Setup, Step};
-use super::plugins::{self, GANG, PREPARED};
-use super::server::{Refusal, Server, Told};
+use super::plugins::{self, GANG};
+use super::server::{Refusal, Server, ServerPod, Told};
 
 /// A late binding lands within so many seconds after its order was given up: the scheduler counts on five.
 const LANDS_WITHIN_SECONDS: u64 = 4;
@@ -80,36 +82,6 @@ struct Landing {
     within_seconds: u64,
 }
 
-/// What an order is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum OrderKind {
-    Bind,
-    ExtenderBind,
-    ExtenderFilter,
-    PreBindWrite,
-    Evict,
-    LookUp,
-}
-
-/// What goes wrong with an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
-    Nothing,
-    Refused,
-    /// It is carried out, and answered by an error.
-    AppliedError,
-    /// It is carried out, and no answer comes.
-    AppliedSilence,
-    /// It is not carried out, and answered by an error that does not say so.
-    LostError,
-    /// It is not carried out, and no answer comes.
-    LostSilence,
-    /// No answer comes; it is carried out when it has been given up.
-    Late,
-    /// It is carried out, and answered twice.
-    Twice,
-}
-
 /// What the scheduler ordered, and how things stood at that moment.
 #[derive(Clone, Debug)]
 pub(super) struct Taken {
@@ -122,24 +94,6 @@ pub(super) struct Taken {
     pub(super) bindings: usize,
     /// Whether the replica led.
     pub(super) led: bool,
-}
-
-/// What was ordered, as far as checkers look at it.
-#[derive(Clone, Debug)]
-pub(super) enum Ordered {
-    Bind {
-        uid: String,
-    },
-    Evict {
-        preemptor: String,
-    },
-    Scheduled {
-        uid: String,
-        node: String,
-    },
-    /// Anything else that writes.
-    Write,
-    Read,
 }
 
 pub(super) struct World {
@@ -359,125 +313,6 @@ impl World {
         }
     }
 
-    fn add_pod(&mut self, draw: &mut Draw) {
-        if self.server.pods().count() >= PODS_MAX {
-            return;
-        }
-        self.created += 1;
-        let labels = match draw.below(4) {
-            0 => vec![GANG],
-            1 => vec![PREPARED],
-            2 => vec![GANG, PREPARED],
-            _ => Vec::new(),
-        };
-        let name = format!("p{}", self.created);
-        self.server.create(&name, 1 + draw.below(2), draw.below(3) as i32, labels);
-    }
-
-    fn foreign_bind(&mut self, draw: &mut Draw) {
-        let Some((name, uid, step)) = self.draw_pod(draw) else { return };
-        let nodes = self.server.node_names();
-        if let Some(node) = draw.pick(&nodes)
-            && self.server.bind(&name, &uid, node).is_ok()
-        {
-            self.coverage.met("bound by another", step);
-        }
-    }
-
-    fn lose_pod(&mut self, act: Act, draw: &mut Draw) {
-        let Some((name, uid, step)) = self.draw_pod(draw) else { return };
-        if self.server.pod(&name).is_none_or(|pod| pod.uid != uid) {
-            return;
-        }
-        if act == Act::DeletePod {
-            self.coverage.met("deleted", step);
-            self.server.delete(&name);
-        } else {
-            self.coverage.met("recreated", step);
-            self.server.recreate(&name);
-        }
-    }
-
-    fn lose_node(&mut self, act: Act, draw: &mut Draw) {
-        let aims: Vec<(PodStep, String)> =
-            self.steps().into_iter().filter_map(|(_, _, step, node)| Some((step, node?))).collect();
-        let mut kinds: Vec<PodStep> = aims.iter().map(|(step, _)| *step).collect();
-        kinds.sort_unstable();
-        kinds.dedup();
-        let aimed = draw.pick(&kinds).and_then(|kind| aims.iter().find(|(step, _)| step == kind));
-        let nodes = self.server.node_names();
-        let Some(name) = aimed.map(|(_, node)| node.clone()).or_else(|| draw.pick(&nodes).cloned()) else {
-            return;
-        };
-        let Some(cpu) = self.server.cpu_of(&name) else { return };
-        let fault = if act == Act::ShrinkNode { "node smaller" } else { "node gone" };
-        for (step, _) in aims.iter().filter(|(_, node)| *node == name) {
-            self.coverage.met(fault, step);
-        }
-        self.server.remove_node(&name);
-        if act == Act::ShrinkNode {
-            self.server.put_node(&name, cpu.saturating_sub(1).max(1));
-        }
-    }
-
-    fn end_pods(&mut self) {
-        let leaving = self.server.pods().filter(|pod| pod.is_terminating);
-        for name in leaving.map(|pod| pod.name.clone()).collect::<Vec<_>>() {
-            self.server.remove(&name);
-        }
-    }
-
-    /// A pod on a step that is drawn among those that pods are on, so that rare steps are met as often as others.
-    fn draw_pod(&mut self, draw: &mut Draw) -> Option<(String, String, PodStep)> {
-        let pods = self.steps();
-        let mut kinds: Vec<PodStep> = pods.iter().map(|(_, _, step, _)| *step).collect();
-        kinds.sort_unstable();
-        kinds.dedup();
-        let kind = *draw.pick(&kinds)?;
-        let among: Vec<_> = pods.into_iter().filter(|(_, _, step, _)| *step == kind).collect();
-        draw.pick(&among).map(|(name, uid, step, _)| (name.clone(), uid.clone(), *step))
-    }
-
-    /// How far each pod without a confirmed node has come, and to which node.
-    fn steps(&mut self) -> Vec<(String, String, PodStep, Option<String>)> {
-        let books = self.scheduler.books();
-        let pods: Vec<(String, String, Option<String>)> =
-            self.server.pods().map(|pod| (pod.name.clone(), pod.uid.clone(), pod.node.clone())).collect();
-        let mut steps = Vec::new();
-        for (name, uid, at_server) in pods {
-            if books.unconfirmed.contains(&*uid) {
-                steps.push((name, uid, PodStep::Unconfirmed, at_server));
-                continue;
-            }
-            let Some(found) = self.scheduler.whereabouts("default", &name, self.now) else { continue };
-            if *found.uid != *uid {
-                continue;
-            }
-            let (step, node) = match found.place {
-                PodPlace::Tried { .. } => (PodStep::Decided, None),
-                PodPlace::Permit { node, .. } => (PodStep::Permit, Some(node)),
-                PodPlace::PreBind { node, .. } => (PodStep::PreBind, Some(node)),
-                PodPlace::Binding { node, .. } => {
-                    let is_open = self.open.iter().any(|order| about(&order.effect).2 == uid);
-                    (if is_open { PodStep::Ordered } else { PodStep::Sent }, Some(node))
-                }
-                PodPlace::Unresolved { node, .. } => (PodStep::Unresolved, Some(node)),
-                PodPlace::Active { .. }
-                | PodPlace::Backoff { .. }
-                | PodPlace::Unschedulable { .. }
-                | PodPlace::Held { .. } => (PodStep::Queued, None),
-            };
-            steps.push((name, uid, step, node.map(|node| node.to_string())));
-        }
-        steps
-    }
-
-    fn meet_all(&mut self, fault: &'static str) {
-        for (_, _, step, _) in self.steps() {
-            self.coverage.met(fault, step);
-        }
-    }
-
     fn swap(&mut self, configuration: usize) {
         let loaded = load(CONFIGURATIONS[configuration]).expect("the configuration is right");
         let profiles = build_profiles(&loaded.kube, &self.registry).expect("the profiles are right");
@@ -598,9 +433,7 @@ impl World {
         });
         let answer = match &order.effect {
             Effect::LookUp { .. } => Answer::LookedUp(match fault {
-                Fault::Nothing | Fault::Twice => {
-                    Ok(self.server.pod(&name).map(super::server::ServerPod::object))
-                }
+                Fault::Nothing | Fault::Twice => Ok(self.server.pod(&name).map(ServerPod::object)),
                 _ => Err("the server is away".to_owned()),
             }),
             Effect::Ask { question, .. } => Answer::Extender(extender_answer(question, result, fault)),
@@ -690,107 +523,5 @@ impl Reply {
     /// Whether the same answer has come before.
     fn is_repeated(&self) -> bool {
         self.about.2 == u64::MAX
-    }
-}
-
-impl Fault {
-    fn word(self) -> Option<&'static str> {
-        Some(match self {
-            Fault::Nothing => return None,
-            Fault::Refused => "refused",
-            Fault::AppliedError => "done, error",
-            Fault::AppliedSilence => "done, no answer",
-            Fault::LostError => "not done, error",
-            Fault::LostSilence => "not done, no answer",
-            Fault::Late => "done after given up",
-            Fault::Twice => "answered twice",
-        })
-    }
-}
-
-fn fault(kind: OrderKind, draw: &mut Draw) -> Fault {
-    // Orders that matter more, or are rare, fail more often than others.
-    let among = match kind {
-        OrderKind::Evict | OrderKind::ExtenderBind => 8,
-        OrderKind::Bind => 10,
-        OrderKind::ExtenderFilter | OrderKind::PreBindWrite | OrderKind::LookUp => 14,
-    };
-    match draw.below(among) {
-        0 => Fault::Refused,
-        1 => Fault::AppliedError,
-        2 => Fault::AppliedSilence,
-        3 => Fault::LostError,
-        4 => Fault::LostSilence,
-        5 => Fault::Late,
-        6 => Fault::Twice,
-        _ => Fault::Nothing,
-    }
-}
-
-fn conclusion(result: Result<(), Refusal>, fault: Fault) -> Conclusion {
-    let error = || "something went wrong".to_owned();
-    match (fault, result) {
-        (Fault::Nothing | Fault::Twice, Ok(())) => Conclusion::Done,
-        (Fault::Nothing | Fault::Twice, Err(Refusal::NotFound)) => Conclusion::Gone { error: error() },
-        (Fault::Nothing | Fault::Twice, Err(Refusal::Conflict)) => Conclusion::Conflict { error: error() },
-        (Fault::Refused, _) => Conclusion::Refused { error: error() },
-        (Fault::AppliedError | Fault::LostError, _) => {
-            Conclusion::Unknown { error: error(), is_answered: true }
-        }
-        (Fault::AppliedSilence | Fault::LostSilence | Fault::Late, _) => {
-            Conclusion::Unknown { error: error(), is_answered: false }
-        }
-    }
-}
-
-fn extender_answer(
-    question: &ExtenderQuestion,
-    result: Result<(), Refusal>,
-    fault: Fault,
-) -> Result<ExtenderAnswer, AskFailure> {
-    let error = || "the extender failed".to_owned();
-    match fault {
-        Fault::Nothing | Fault::Twice if result.is_err() => Err(AskFailure::Answered(error())),
-        Fault::Nothing | Fault::Twice => Ok(match question {
-            ExtenderQuestion::Filter { nodes, .. } => ExtenderAnswer::Filtered {
-                kept: nodes.iter().map(|node| (*node.name).into()).collect(),
-                failed: BTreeMap::new(),
-                unresolvable: BTreeMap::new(),
-            },
-            _ => ExtenderAnswer::Bound,
-        }),
-        Fault::Refused | Fault::AppliedError | Fault::LostError => Err(AskFailure::Answered(error())),
-        Fault::AppliedSilence | Fault::LostSilence | Fault::Late => Err(AskFailure::Unanswered(error())),
-    }
-}
-
-/// What an order is for, and the pod that it is about.
-fn about(effect: &Effect) -> (OrderKind, String, String) {
-    let (kind, pod) = match effect {
-        Effect::Bind { pod, .. } => (OrderKind::Bind, pod),
-        Effect::Ask { question: ExtenderQuestion::Bind { pod, .. }, .. } => (OrderKind::ExtenderBind, pod),
-        Effect::Ask { question: ExtenderQuestion::Filter { pod, .. }, .. } => {
-            (OrderKind::ExtenderFilter, pod)
-        }
-        Effect::Evict { victim, .. } => (OrderKind::Evict, victim),
-        Effect::LookUp { pod } => (OrderKind::LookUp, pod),
-        Effect::Patch { key, .. } => return (OrderKind::PreBindWrite, key.name.to_string(), String::new()),
-        other => panic!("nobody orders this and waits for it: {other:?}"),
-    };
-    (kind, pod.name.to_string(), pod.uid.to_string())
-}
-
-fn ordered(effect: &Effect) -> Ordered {
-    match effect {
-        Effect::Bind { pod, .. } | Effect::Ask { question: ExtenderQuestion::Bind { pod, .. }, .. } => {
-            Ordered::Bind { uid: pod.uid.to_string() }
-        }
-        Effect::Evict { preemptor, .. } => Ordered::Evict { preemptor: preemptor.uid.to_string() },
-        Effect::Record(notice) if notice.reason == "Scheduled" => {
-            let node = notice.note.rsplit(' ').next().unwrap_or_default().to_owned();
-            Ordered::Scheduled { uid: notice.pod.uid.to_string(), node }
-        }
-        Effect::LookUp { .. } => Ordered::Read,
-        _ => Ordered::Write,
     }
 }

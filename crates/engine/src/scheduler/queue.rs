@@ -1,7 +1,9 @@
 //! The pods that wait to be scheduled: those to be tried next, those that wait a while, those that wait for something to
 //! happen, and those that are being tried.
 
+mod holding;
 mod locating;
+mod moving;
 mod renewal;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -17,7 +19,6 @@ use super::happenings::{Happening, What, pod_update};
 use super::heap::{Heap, Slot};
 use super::house::{Gate, House, Verdict};
 use super::observations::{Observation, Observations, QueueEvent, QueuePart};
-use super::replacing::no_profile;
 
 /// So many happenings are kept for pods that are being tried. For a pod that misses some, any may have helped.
 const MAX_HAPPENINGS: usize = 10_000;
@@ -130,14 +131,6 @@ impl Waiting {
         Some(whole_seconds(self.queued.queued_at.after(duration)))
     }
 
-    /// The clock was set: moves all points in time along.
-    pub(super) fn move_times(&mut self, moved: impl Fn(&mut Timestamp)) {
-        moved(&mut self.queued.queued_at);
-        for time in [&mut self.queued.first_attempt_at, &mut self.tried_at, &mut self.flushed_at] {
-            time.iter_mut().for_each(&moved);
-        }
-    }
-
     /// How long ago its attempt began.
     pub(super) fn since_attempt(&self, now: Timestamp) -> Duration {
         now.since(self.tried_at.unwrap_or(now))
@@ -176,12 +169,6 @@ impl Queue {
             observations: Observations::default(),
             newly_held: Vec::new(),
         }
-    }
-
-    /// The clock was set: moves all points in time along. All by as much, so that the order stays.
-    pub(super) fn move_times(&mut self, moved: impl Fn(&mut Timestamp)) {
-        self.pods.iter_mut().flatten().for_each(|waiting| waiting.move_times(&moved));
-        self.next_flush.iter_mut().for_each(moved);
     }
 
     pub(super) fn lengths(&self) -> QueueLengths {
@@ -309,29 +296,6 @@ impl Queue {
                 }
             }
         }
-    }
-
-    /// The pods that a plugin began to hold back since the last time, and why, if that is to be told.
-    pub(super) fn take_newly_held(&mut self, house: &House<'_>) -> Vec<(Slot, String)> {
-        let slots = std::mem::take(&mut self.newly_held);
-        slots.into_iter().filter_map(|slot| self.told_reason(house, slot)).collect()
-    }
-
-    /// Why a pod is held back, if that is to be told.
-    pub(super) fn told_reason(&self, house: &House<'_>, slot: Slot) -> Option<(Slot, String)> {
-        let waiting = self.pods.get(slot)?.as_deref()?;
-        match waiting.gate? {
-            gate @ Gate::Plugin(name) if house.is_told(gate, waiting) => {
-                Some((slot, house.gate_message(waiting, name)))
-            }
-            Gate::NoProfile => Some((slot, no_profile(&waiting.queued.pod))),
-            Gate::Plugin(_) | Gate::Preemption => None,
-        }
-    }
-
-    /// The pods that are held back, and why, as far as that is to be told.
-    pub(super) fn held(&self, house: &House<'_>) -> Vec<(Slot, String)> {
-        self.unschedulable.iter().filter_map(|slot| self.told_reason(house, *slot)).collect()
     }
 
     /// Takes a pod out of the queue, wherever it is.

@@ -3,6 +3,7 @@
 //! [`Cluster`] is the one writer. A scheduling cycle reads a [`Snapshot`] of it: borrowed, it costs nothing and
 //! cannot change; cloned, it costs a pointer for every 64 nodes and stays as it is while the cluster moves on.
 
+mod bare;
 mod changes;
 mod images;
 mod labels;
@@ -353,16 +354,6 @@ impl Cluster {
         let rows = self.zones.rows();
         self.ordered = rows.iter().map(|row| self.state.node(*row).name().clone()).collect();
         rows
-    }
-
-    /// A cluster of one node that has nothing but its name, and the node's row: for plugins that have to be told of a node
-    /// which is gone.
-    pub fn with_bare_node(name: &str) -> (Snapshot, Row) {
-        let mut words = NodeWords::default();
-        name.clone_into(&mut words.metadata_mut().name);
-        let mut cluster = Cluster::default();
-        let row = cluster.put_node(&words);
-        (cluster.snapshot().clone(), row)
     }
 
     /// What has changed in the table since somebody last took the changes.
