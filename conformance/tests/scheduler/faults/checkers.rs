@@ -192,6 +192,9 @@ impl Checker for BoundedBooks {
         if books.tickets > open {
             return Err(format!("{} answers are waited for, and {open} can come", books.tickets));
         }
+        if let Some(uid) = books.gone.iter().find(|uid| !world.told.contains_key(&***uid)) {
+            return Err(format!("{uid} is remembered as gone, and everybody knows"));
+        }
         if books.happenings > HAPPENINGS_MAX {
             return Err(format!("{} events are kept", books.happenings));
         }

@@ -107,7 +107,11 @@ fn run_with(
 /// C8: when nothing fails any more, every pod that fits is bound, and nothing is left over.
 fn at_rest(world: &mut World) -> Result<(), String> {
     let books = world.scheduler.books();
-    if !books.binding.is_empty() || !books.unconfirmed.is_empty() || books.tickets > 0 {
+    if !books.binding.is_empty()
+        || !books.unconfirmed.is_empty()
+        || !books.gone.is_empty()
+        || books.tickets > 0
+    {
         return Err(format!("something is left over: {books:?}"));
     }
     let nodes = world.server.node_names();
@@ -242,7 +246,8 @@ fn planted_bugs_are_found() {
 
     /// Within so many runs.
     const SEEDS_MAX: u64 = 200;
-    let planted: [(Bug, fn() -> Box<dyn Checker>); 7] = [
+    type MakeChecker = fn() -> Box<dyn Checker>;
+    let planted: [(Bug, MakeChecker); 7] = [
         (Bug::NextBinderAtOnce, || Box::new(checkers::OneBinding)),
         (Bug::ErrorsMeanUnbound, || Box::new(checkers::NoNodeOver)),
         (Bug::BindingsOutliveConfirmation, || Box::new(checkers::ToldIsCounted)),

@@ -93,6 +93,8 @@ pub struct Scheduler {
     /// The pods whose binders say that they bound them, and that the watch has not told of yet. With those in `bindings` they
     /// are the assumed pods.
     unconfirmed: FxHashSet<Arc<str>>,
+    /// The pods that a look-up has found to be gone, until the watch tells so: they are not tried again meanwhile.
+    gone: FxHashSet<Arc<str>>,
     /// The pods for which others are being evicted.
     evictions: IndexMap<Arc<str>, Eviction, FxBuildHasher>,
     /// The same by UID, as the queue wants to know them.
@@ -133,6 +135,7 @@ impl Scheduler {
             queue: Queue::new(Patience { initial_backoff, max_backoff, max_unschedulable }),
             bindings: Bindings::default(),
             unconfirmed: FxHashSet::default(),
+            gone: FxHashSet::default(),
             evictions: IndexMap::default(),
             preempting: FxHashSet::default(),
             extenders: Vec::new(),

@@ -26,7 +26,10 @@ impl Scheduler {
     /// Something went. This is how it was at last.
     pub fn remove(&mut self, object: &Decoded, now: Timestamp) {
         match object {
-            Decoded::Pod(words) => self.remove_pod(&words.metadata().uid, now),
+            Decoded::Pod(words) => {
+                self.gone.remove(&*words.metadata().uid);
+                self.remove_pod(&words.metadata().uid, now);
+            }
             Decoded::Node(words) => self.remove_node(words.name(), now),
             Decoded::Object(object) => self.remove_object(object, now),
             Decoded::Unread { .. } => {}
@@ -66,6 +69,7 @@ impl Scheduler {
         let cluster = &mut self.engine.cluster;
         match everything {
             Everything::Pods(uids) => {
+                self.gone.retain(|uid| uids.contains(&**uid));
                 let known = cluster.bound_pods().map(|pod| &pod.uid).chain(self.queue.uids());
                 let mut gone: Vec<Arc<str>> = known.filter(|uid| !uids.contains(&***uid)).cloned().collect();
                 gone.sort_unstable();
@@ -104,8 +108,8 @@ impl Scheduler {
             } else {
                 self.refresh_binding(&pod);
             }
-        } else if self.engine.cluster.bound_pod(&pod.uid).is_some() {
-            // An old state of a pod that is known to be bound.
+        } else if self.engine.cluster.bound_pod(&pod.uid).is_some() || self.gone.contains(&pod.uid) {
+            // An old state of a pod that is known to be bound, or to be gone.
         } else if profile_of(self.engine.profiles(), &pod).is_some() || self.queue.find(&pod.uid).is_some() {
             self.put_pending_pod(&pod, generation, unscheduled, now);
         }

@@ -190,7 +190,10 @@ impl Scheduler {
         match found {
             Found::Nothing => {}
             Found::Bound(pod) => self.put_bound_pod(&pod, now),
-            Found::Gone => self.remove_pod(uid, now),
+            Found::Gone => {
+                self.gone.insert(uid.clone());
+                self.remove_pod(uid, now);
+            }
             Found::Unbound => self.found_unbound(uid, now),
         }
     }
