@@ -74,8 +74,8 @@ class Case(unittest.TestCase):
         if self.alone:
             return
         for kind, names in self.created.items():
-            # Kubernetes has priority classes of its own.
-            if kind == "priorityclasses":
+            # Kubernetes has some of its own.
+            if kind in ("priorityclasses", "clusterrolebindings"):
                 self.api.delete(kind, *names)
             else:
                 self.api.delete_all(kind)

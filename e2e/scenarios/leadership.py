@@ -148,6 +148,7 @@ class Leadership(Case):
     def test_a_standby_writes_nothing(self):
         """While the other works, fails, and waits."""
         self.create("nodes", *nodes(2))
+        begun = time.time()
         _, standby, identity = self.start_pair()
         self.create("pods", pod("placed-000"), pod("refused", nodeSelector={"colour": "blue"}))
         self.wait_bound("placed-000")
@@ -157,12 +158,13 @@ class Leadership(Case):
         self.wait_all_bound_but("refused", 20)
         self.assertEqual(self.holder(), identity)
         self.assertTrue(standby.process.running)
-        self.assertEqual(self.writes("second"), [])
+        self.assertEqual(self.writes("second", begun), [])
 
     @ours_only
     def test_a_standby_that_reloads_writes_nothing(self):
         """Neither for pods whose profile went, nor for those that it would decide otherwise now."""
         self.create("nodes", *nodes(2))
+        begun = time.time()
         both = {"profiles": [{"schedulerName": "default-scheduler"}, {"schedulerName": "other"}]}
         leader, standby, identity = self.start_pair(both)
 
@@ -182,11 +184,11 @@ class Leadership(Case):
         self.create("pods", pod("after"))
         self.wait_bound("after")
         self.assertEqual(self.holder(), identity)
-        self.assertEqual(self.writes("second"), [])
+        self.assertEqual(self.writes("second", begun), [])
         # It is one that would write if it led.
         self.assertEqual(leader.process.terminate(), 0)
-        wait("it writes now", lambda: ("patch", "pods", "status") in [write[:3] for write in self.writes("second")], 20,
-             say=lambda: self.writes("second"))
+        wait("it writes now", lambda: ("patch", "pods", "status") in [write[:3] for write in self.writes("second", begun)], 20,
+             say=lambda: self.writes("second", begun))
 
     def wait_all_bound_but(self, name, count):
         def bound():
