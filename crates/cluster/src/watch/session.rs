@@ -243,10 +243,10 @@ impl Session {
     async fn stall(&mut self, reason: String) -> Result<(), Stop> {
         let kind = self.kind().plural;
         if self.stalled.as_ref() == Some(&reason) {
-            debug!(kind, "cannot watch, trying again: {reason}");
+            debug!(err = %reason, kind, "Cannot watch, trying again");
             return Ok(());
         }
-        warn!(kind, "cannot watch, trying again: {reason}");
+        warn!(err = %reason, kind, "Cannot watch, trying again");
         self.stalled = Some(reason.clone());
         self.send(Watched::Stalled { reason }).await
     }

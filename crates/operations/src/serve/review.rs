@@ -1,6 +1,8 @@
 //! Reviews by an API server.
 
 use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
@@ -20,6 +22,28 @@ use super::certificate::FollowedAuthority;
 #[derive(Clone)]
 pub struct KubeReviewer {
     client: Client,
+    failing: Arc<Failing>,
+}
+
+/// Which reviews failed when they were asked for last. A failure is a log line when it begins, and none while it goes on: clients
+/// that ask again and again do not fill the log.
+#[derive(Debug, Default)]
+struct Failing {
+    tokens: AtomicBool,
+    access: AtomicBool,
+}
+
+impl Failing {
+    fn note<T>(failing: &AtomicBool, resource: &str, answer: &Result<T, String>) {
+        let was_failing = failing.swap(answer.is_err(), Ordering::Relaxed);
+        if let (Err(error), false) = (answer, was_failing) {
+            tracing::warn!(
+                err = error,
+                resource,
+                "Cannot ask the API server who may read pages; they are refused"
+            );
+        }
+    }
 }
 
 impl std::fmt::Debug for KubeReviewer {
@@ -31,7 +55,7 @@ impl std::fmt::Debug for KubeReviewer {
 impl KubeReviewer {
     /// Asks through this client.
     pub fn new(client: Client) -> Self {
-        KubeReviewer { client }
+        KubeReviewer { client, failing: Arc::default() }
     }
 
     async fn token(&self, token: &str) -> TokenAnswer {
@@ -40,8 +64,10 @@ impl KubeReviewer {
             ..TokenReview::default()
         };
         let reviews: Api<TokenReview> = Api::all(self.client.clone());
-        let answer = reviews.create(&PostParams::default(), &review).await;
-        let status = answer.map_err(|error| with_causes(&error))?.status.unwrap_or_default();
+        let answer =
+            reviews.create(&PostParams::default(), &review).await.map_err(|error| with_causes(&error));
+        Failing::note(&self.failing.tokens, "tokenreviews", &answer);
+        let status = answer?.status.unwrap_or_default();
         if !status.authenticated.unwrap_or(false) {
             return Ok(None);
         }
@@ -70,8 +96,10 @@ impl KubeReviewer {
             ..SubjectAccessReview::default()
         };
         let reviews: Api<SubjectAccessReview> = Api::all(self.client.clone());
-        let answer = reviews.create(&PostParams::default(), &review).await;
-        let status = answer.map_err(|error| with_causes(&error))?.status.unwrap_or_default();
+        let answer =
+            reviews.create(&PostParams::default(), &review).await.map_err(|error| with_causes(&error));
+        Failing::note(&self.failing.access, "subjectaccessreviews", &answer);
+        let status = answer?.status.unwrap_or_default();
         Ok(Verdict {
             allowed: status.allowed && !status.denied.unwrap_or(false),
             reason: status.reason.unwrap_or_default(),
