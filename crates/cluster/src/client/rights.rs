@@ -3,18 +3,23 @@
 //! What may not be listed or watched is known from the watches. What may not be written shows only when it is tried, and then as a
 //! failure of one pod after the other; here it is kept as what it is: a rule that the role of the scheduler lacks.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use http::Method;
+use tokio::time::Instant;
 
 /// How many missing rules are kept. A scheduler makes some ten kinds of requests; plugins may make others.
 const RULES_MAX: usize = 64;
+/// How long a rule counts as missing after a refusal. A write that nobody needs any more is not tried again, and a scheduler must not
+/// be unready for ever because of it; one that is needed is tried again sooner.
+const MISSING_FOR: Duration = Duration::from_secs(30);
 /// What the API server says if a role lacks a rule. Others are forbidden for other reasons, such as a namespace that ends.
 const LACKS_RULE: &str = "cannot";
 
-/// The rules that were found missing, and not found to be there since. Clones are the same.
+/// The rules that were found missing of late, and not found to be there since. Clones are the same.
 #[derive(Clone, Debug, Default)]
 pub struct MissingRights(Arc<Missing>);
 
@@ -22,7 +27,8 @@ pub struct MissingRights(Arc<Missing>);
 struct Missing {
     /// Whether there is any: most of the time there is none, and every request asks.
     is_any: AtomicBool,
-    rules: Mutex<BTreeSet<Rule>>,
+    /// Each with the time of its last refusal.
+    rules: Mutex<BTreeMap<Rule, Instant>>,
 }
 
 /// A rule of a role.
@@ -37,11 +43,13 @@ struct Rule {
 impl MissingRights {
     /// Fails as long as a rule is missing, and says which.
     pub fn check(&self) -> Result<(), String> {
-        let rules = self.0.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rules = self.0.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        rules.retain(|_, refused| refused.elapsed() < MISSING_FOR);
+        self.0.is_any.store(!rules.is_empty(), Ordering::Relaxed);
         if rules.is_empty() {
             return Ok(());
         }
-        let words = rules.iter().map(|Rule { group, resource, verb }| {
+        let words = rules.keys().map(|Rule { group, resource, verb }| {
             format!("{{apiGroups: [{group:?}], resources: [{resource:?}], verbs: [{verb:?}]}}")
         });
         Err(format!(
@@ -54,8 +62,8 @@ impl MissingRights {
     pub(super) fn refused(&self, method: &Method, path: &str, message: &str) {
         let Some(rule) = Rule::of(method, path).filter(|_| message.contains(LACKS_RULE)) else { return };
         let mut rules = self.0.rules.lock().unwrap_or_else(PoisonError::into_inner);
-        if rules.len() < RULES_MAX {
-            rules.insert(rule);
+        if rules.len() < RULES_MAX || rules.contains_key(&rule) {
+            rules.insert(rule, Instant::now());
             self.0.is_any.store(true, Ordering::Relaxed);
         }
     }
@@ -136,8 +144,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_right_is_missing_until_it_is_used() {
+    #[tokio::test(start_paused = true)]
+    async fn a_right_is_missing_until_it_is_used_or_no_longer_asked_for() {
         let (missing, binding) = (MissingRights::default(), "/api/v1/namespaces/shop/pods/a/binding");
         missing.refused(&Method::POST, binding, "namespace shop is being terminated");
         assert_eq!(missing.check(), Ok(()), "no rule helps there");
@@ -150,5 +158,13 @@ mod tests {
         assert!(missing.check().is_err(), "another right");
         missing.allowed(&Method::POST, "/api/v1/namespaces/other/pods/b/binding");
         assert_eq!(missing.check(), Ok(()));
+
+        missing.refused(&Method::POST, binding, words);
+        tokio::time::advance(MISSING_FOR / 2).await;
+        missing.refused(&Method::POST, binding, words);
+        tokio::time::advance(MISSING_FOR / 2).await;
+        assert!(missing.check().is_err(), "it was asked for again");
+        tokio::time::advance(MISSING_FOR / 2).await;
+        assert_eq!(missing.check(), Ok(()), "nobody asks any more");
     }
 }
