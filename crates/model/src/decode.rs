@@ -1,10 +1,13 @@
 //! From the text of an object to something the cluster takes.
 
+mod place;
+
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use self::place::path_at;
 use crate::node::NodeWords;
 use crate::object::{KindId, Object, ReadableKind};
 use crate::pod::PodWords;
@@ -177,18 +180,14 @@ fn leading_header(json: &str) -> Option<(&str, &str)> {
 
 /// Reads an object of a kind that is known.
 pub(crate) fn read<T: DeserializeOwned>(json: &str, kind: &str) -> Result<T, DecodeError> {
-    from_json(json).or_else(|_| {
-        // Only now, when something is wrong, is it worth the time to find out where.
-        let mut deserializer = serde_json::Deserializer::from_str(json);
-        let value = serde_path_to_error::deserialize(ByGoRules(&mut deserializer));
-        let value = value.map_err(|error| DecodeError::Field {
-            object: describe(json, kind),
-            path: error.path().to_string(),
-            reason: error.inner().to_string(),
-        })?;
-        deserializer.end().map_err(|error| DecodeError::Malformed { reason: error.to_string() })?;
-        Ok(value)
-    })
+    let mut deserializer = serde_json::Deserializer::from_str(json);
+    let value = T::deserialize(ByGoRules(&mut deserializer)).map_err(|error| DecodeError::Field {
+        object: describe(json, kind),
+        path: path_at(json, error.line(), error.column()),
+        reason: error.to_string(),
+    })?;
+    deserializer.end().map_err(|error| DecodeError::Malformed { reason: error.to_string() })?;
+    Ok(value)
 }
 
 /// The object's kind and name, as far as they can be read.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A point in time, to the nanosecond.
@@ -82,16 +83,26 @@ impl Serialize for Timestamp {
 
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<'_, str>::deserialize(deserializer)?;
+        deserializer.deserialize_str(TimestampVisitor)
+    }
+}
+
+struct TimestampVisitor;
+
+impl Visitor<'_> for TimestampVisitor {
+    type Value = Timestamp;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Timestamp, E> {
         let parsed: jiff::Timestamp = text.parse().map_err(|error| {
-            serde::de::Error::custom(format!(
-                "{text:?} is not an RFC 3339 time such as 2026-01-31T12:00:00Z: {error}"
-            ))
+            E::custom(format!("{text:?} is not an RFC 3339 time such as 2026-01-31T12:00:00Z: {error}"))
         })?;
-        let nanoseconds = i64::try_from(parsed.as_nanosecond()).map_err(|_| {
-            serde::de::Error::custom(format!("{text:?} is out of range: years 1678 to 2261 are supported"))
-        })?;
-        Ok(Self::from_nanoseconds(nanoseconds))
+        let nanoseconds = i64::try_from(parsed.as_nanosecond())
+            .map_err(|_| E::custom(format!("{text:?} is out of range: years 1678 to 2261 are supported")))?;
+        Ok(Timestamp::from_nanoseconds(nanoseconds))
     }
 }
 

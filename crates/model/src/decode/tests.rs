@@ -462,4 +462,36 @@ proptest! {
         *at(&mut object, &paths[place.index(paths.len())]) = value;
         swallow(&object);
     }
+
+    /// The path to what is wrong is that which a reader says that keeps it while it reads.
+    #[test]
+    fn the_path_is_that_of_a_reader_that_keeps_it(
+        is_pod in any::<bool>(),
+        is_pretty in any::<bool>(),
+        place in any::<prop::sample::Index>(),
+        value in any_json(),
+    ) {
+        let mut object = parsed(if is_pod { POD } else { NODE });
+        let paths = paths(&object);
+        *at(&mut object, &paths[place.index(paths.len())]) = value;
+        let json = if is_pretty { serde_json::to_string_pretty(&object) } else { serde_json::to_string(&object) };
+        let json = json.expect("a value can be written");
+        let (ours, theirs) = if is_pod {
+            (read::<PodWords>(&json, "Pod").err(), kept_path::<PodWords>(&json))
+        } else {
+            (read::<NodeWords>(&json, "Node").err(), kept_path::<NodeWords>(&json))
+        };
+        let ours = ours.map(|error| match error {
+            DecodeError::Field { path, .. } => path,
+            other => panic!("{other:?}"),
+        });
+        prop_assert_eq!(ours, theirs, "{}", json);
+    }
+}
+
+/// The path of an error, by a reader that is slower and takes long to compile.
+fn kept_path<T: serde::de::DeserializeOwned>(json: &str) -> Option<String> {
+    let mut deserializer = serde_json::Deserializer::from_str(json);
+    let read: Result<T, _> = serde_path_to_error::deserialize(crate::wire::ByGoRules(&mut deserializer));
+    read.err().map(|error| error.path().to_string())
 }
