@@ -146,8 +146,7 @@ class Taken(Granting):
         config = {**CONFIG, "podMaxBackoffSeconds": 1, "leaderElection": {"leaderElect": False}}
         self.create("priorityclasses", priority_class("taken-low", 1), priority_class("taken-high", 100))
         self.create("storageclasses", storage_class("taken"))
-        self.create("nodes", node("full", cpu="1", labels={"only": "full"}), *nodes(2))
-        self.create("pods", pod("victim", cpu="1", priority_class="taken-low", nodeName="full"))
+        self.create("nodes", *nodes(2))
         scheduler = self.start_scheduler(config, user=NAME, port=wire.port)
         rules = self.api.get("clusterroles", NAME)["rules"]
         self.assertGreaterEqual(len(rules), 10)
@@ -190,8 +189,12 @@ class Taken(Granting):
         self.create("persistentvolumes", local_volume(f"disk-{number}", "node-000", "5Gi", "taken"))
         self.create("persistentvolumeclaims", claim(f"data-{number}", "5Gi", "taken"))
         self.create("pods", pod(f"storing-{number}", claims=[f"data-{number}"], schedulerName=NAME))
+        # A victim each time: one that is on its way out is not evicted again.
+        full = f"full-{number}"
+        self.create("nodes", node(full, cpu="1", labels={"only": full}))
+        self.create("pods", pod(f"victim-{number}", cpu="1", priority_class="taken-low", nodeName=full))
         self.create("pods", pod(f"urgent-{number}", cpu="1", priority_class="taken-high", schedulerName=NAME,
-                                nodeSelector={"only": "full"}))
+                                nodeSelector={"only": full}))
         # A token that has not been looked up yet.
         Client(scheduler.port, f"unknown-{number}").raw("GET", "/metrics")
         # And one that is known, for a page that nobody has asked for yet.
