@@ -19,8 +19,8 @@ use supercargo_framework::with_causes;
 pub use component::ComponentOptions;
 pub use limiter::RateLimit;
 use proxy::Environment;
+pub(crate) use request::{AnswerBody, Call, MERGE_PATCH, SILENCE_MAX, STRATEGIC_MERGE_PATCH};
 pub use request::{ApiServer, RequestError};
-pub(crate) use request::{Call, MERGE_PATCH, SILENCE_MAX, STRATEGIC_MERGE_PATCH};
 pub use rights::MissingRights;
 
 /// Which API server to talk to, and how much.

@@ -40,7 +40,10 @@ pub use reloading::ReloadRefused;
 const BATCH: usize = 128;
 /// How often the observer is told how things stand, at least.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
-/// When there is nothing else to do it is told at once, as long as finding out takes no more than this part of the time.
+/// How soon after the last time the observer is told again, at the earliest, when pods were tried since and there is nothing else to
+/// do. Telling it for every single pod would cost more than most decisions.
+const REPORT_INTERVAL_MIN: Duration = Duration::from_millis(100);
+/// Finding out how things stand takes no more than this part of the time.
 const REPORT_SHARE: u32 = 10;
 /// How long what was ordered may take when the scheduler stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
@@ -164,9 +167,11 @@ pub struct Driver<O> {
     answered: mpsc::UnboundedSender<Answered>,
     /// Another configuration that is to follow.
     pending: Option<PendingReload>,
-    /// Whether pods were tried since the observer was last told how things stand, and when it may be told again.
+    /// Whether pods were tried since the observer was last told how things stand, when that was, and how long it need not be told
+    /// again in spite of such news.
     has_news: bool,
-    next_report: Instant,
+    reported: Instant,
+    report_pause: Duration,
     /// Whether everything was listed when that was last looked at.
     is_known: bool,
     log: OrderLog,
@@ -222,7 +227,8 @@ impl<O: Observer> Driver<O> {
             answered,
             pending: None,
             has_news: false,
-            next_report: Instant::now(),
+            reported: Instant::now(),
+            report_pause: Duration::ZERO,
             is_known: false,
             log,
             clock_watch,
@@ -242,8 +248,7 @@ impl<O: Observer> Driver<O> {
     /// Schedules until `stop` is ready; then what was ordered gets a few seconds to be carried out.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
-        let mut report = tokio::time::interval(REPORT_INTERVAL);
-        report.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut worked_at_once = 0;
         loop {
             self.heartbeat.beat();
             while let Ok(command) = self.commands.try_recv() {
@@ -255,17 +260,24 @@ impl<O: Observer> Driver<O> {
             self.give_orders();
             self.give_observations();
             if worked > 0 {
-                // Others want to work too; and there may be more by then.
-                tokio::task::yield_now().await;
+                // There may be more by now. Others want to work too, after a batch; to let them in after each pod would cost
+                // system calls, and they get their turn anyway as soon as there is nothing to do here.
+                worked_at_once += worked;
+                if worked_at_once >= BATCH {
+                    worked_at_once = 0;
+                    tokio::task::yield_now().await;
+                }
                 if !futures_ready(&mut stop).await {
                     continue;
                 }
                 break;
             }
-            if self.has_news && self.next_report <= Instant::now() {
+            worked_at_once = 0;
+            if self.next_report() <= Instant::now() {
                 self.report();
             }
             let deadline = self.scheduler.next_deadline().map(|deadline| self.instant(deadline));
+            let next_report = self.next_report();
             let reload_ends = self.pending.as_ref().map(|pending| pending.until);
             tokio::select! {
                 biased;
@@ -280,7 +292,7 @@ impl<O: Observer> Driver<O> {
                 }
                 // What comes of it is decided at the beginning of the loop.
                 () = sleep_until(reload_ends.unwrap_or_else(far_off)), if reload_ends.is_some() => {}
-                _ = report.tick() => self.report(),
+                () = sleep_until(next_report) => self.report(),
             }
         }
         self.watches.abort_all();
@@ -505,7 +517,13 @@ impl<O: Observer> Driver<O> {
         self.observer.performed(self.performer.counts());
         self.observer.stands(&self.scheduler.standing());
         self.has_news = false;
-        self.next_report = Instant::now() + REPORT_SHARE * began.elapsed();
+        self.reported = Instant::now();
+        self.report_pause = (REPORT_SHARE * began.elapsed()).clamp(REPORT_INTERVAL_MIN, REPORT_INTERVAL);
+    }
+
+    /// When the observer is told how things stand, if nothing else is to be done by then.
+    fn next_report(&self) -> Instant {
+        self.reported + if self.has_news { self.report_pause } else { REPORT_INTERVAL }
     }
 
     /// When a point in time comes, by the clock that tokio waits with.

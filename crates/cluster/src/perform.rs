@@ -18,7 +18,7 @@ use supercargo_framework::{Conclusion, Effect};
 use supercargo_model::Pod;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tracing::{debug, error, warn};
 
 use crate::backoff::Chance;
@@ -35,6 +35,10 @@ use requests::Requests;
 const BINDINGS_WAITING_MAX: usize = 1024;
 /// How often it is looked whether something has to be said about events that go on and on.
 const SERIES_INTERVAL: Duration = Duration::from_secs(60);
+
+/// How long the first of some events waits for others before they are told. Nobody waits for an event, and telling many in one go
+/// costs a fraction of telling each by itself, in a process that has nothing else to do and finds every cache cold.
+const EVENTS_GATHERED_FOR: Duration = Duration::from_millis(100);
 
 /// What a performer needs.
 #[derive(Clone, Debug)]
@@ -118,6 +122,7 @@ impl Performer {
             sink: Sink::new(server.with_own_limit(), chance.fork()),
             recorder: Recorder::new(&options.hostname),
             queues: Queues::default(),
+            events: EventsPhase::Nothing,
             running: JoinSet::new(),
             clock: options.clock,
             conclusions,
@@ -171,11 +176,23 @@ struct Dispatcher {
     sink: Sink,
     recorder: Recorder,
     queues: Queues,
+    events: EventsPhase,
     running: JoinSet<Done>,
     clock: Clock,
     conclusions: mpsc::UnboundedSender<Concluded>,
     shared: Arc<Shared>,
     log: OrderLog,
+}
+
+/// Whether events are told now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EventsPhase {
+    /// There are none.
+    Nothing,
+    /// They wait for others.
+    Gathering { until: Instant },
+    /// They are told until there are none left.
+    Telling,
 }
 
 /// A request that is over.
@@ -202,6 +219,10 @@ impl Dispatcher {
         series.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut is_open = true;
         while is_open || !self.running.is_empty() {
+            let gathered = match self.events {
+                EventsPhase::Gathering { until } => Some(until),
+                EventsPhase::Nothing | EventsPhase::Telling => None,
+            };
             tokio::select! {
                 biased;
                 Some(done) = self.running.join_next(), if !self.running.is_empty() => match done {
@@ -225,12 +246,25 @@ impl Dispatcher {
                     let calls = self.recorder.finish_old(self.clock.now());
                     self.queues.push_calls(calls);
                 }
+                () = sleep_until(gathered.unwrap_or_else(Instant::now)), if gathered.is_some() => {}
             }
             // However much is going on, what is most urgent is known before the next request is made.
             while let Ok(order) = orders.try_recv() {
                 self.take(order);
             }
+            self.events = self.events_phase(is_open);
             self.start();
+        }
+    }
+
+    fn events_phase(&self, is_open: bool) -> EventsPhase {
+        match self.events {
+            _ if !self.queues.has_events() => EventsPhase::Nothing,
+            // Nothing else will come.
+            _ if !is_open => EventsPhase::Telling,
+            EventsPhase::Nothing => EventsPhase::Gathering { until: Instant::now() + EVENTS_GATHERED_FOR },
+            EventsPhase::Gathering { until } if until <= Instant::now() => EventsPhase::Telling,
+            phase => phase,
         }
     }
 
@@ -246,7 +280,8 @@ impl Dispatcher {
 
     /// Starts whatever may be started now.
     fn start(&mut self) {
-        while let Some(job) = self.queues.next() {
+        let tells_events = self.events == EventsPhase::Telling;
+        while let Some(job) = self.queues.next(tells_events) {
             match job {
                 Job::LookUp { ticket, pod } => {
                     let requests = self.requests.fork();

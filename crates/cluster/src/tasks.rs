@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::Poll;
 
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 
@@ -30,6 +31,8 @@ pub struct Supervisor {
 pub struct Tasks {
     set: Weak<Mutex<JoinSet<()>>>,
     told: mpsc::Sender<TaskEnd>,
+    /// The runtime that the tasks run on; none for the runtime of whoever starts them.
+    runtime: Option<Handle>,
 }
 
 /// One task that was started. Dropping this neither ends the task nor hides its end.
@@ -77,7 +80,7 @@ impl Supervisor {
 
     /// Starts tasks of this supervisor.
     pub fn tasks(&self) -> Tasks {
-        Tasks { set: Arc::downgrade(&self.set), told: self.told.clone() }
+        Tasks { set: Arc::downgrade(&self.set), told: self.told.clone(), runtime: None }
     }
 
     /// Waits for the next end of a task. Giving up the wait loses none.
@@ -91,6 +94,12 @@ impl Supervisor {
 }
 
 impl Tasks {
+    /// Starts tasks of the same supervisor on another runtime, whoever starts them.
+    #[must_use]
+    pub fn on(&self, runtime: Handle) -> Self {
+        Tasks { runtime: Some(runtime), ..self.clone() }
+    }
+
     /// Starts a task that goes on until the process stops. Its return and its panic are told to the supervisor.
     pub fn spawn(
         &self,
@@ -139,7 +148,11 @@ impl Tasks {
         let mut set = set.lock().unwrap_or_else(PoisonError::into_inner);
         // What has ended is let go of, so that finite tasks do not pile up.
         while set.try_join_next().is_some() {}
-        Task { abort: Some(set.spawn(supervised)), over }
+        let abort = match &self.runtime {
+            Some(runtime) => set.spawn_on(supervised, runtime),
+            None => set.spawn(supervised),
+        };
+        Task { abort: Some(abort), over }
     }
 }
 
@@ -251,6 +264,22 @@ mod tests {
         tasks.spawn("aborted", pending()).end().await;
         let heard = timeout(Duration::from_secs(60), supervisor.next_end()).await;
         assert!(heard.is_err(), "{heard:?}");
+    }
+
+    #[tokio::test]
+    async fn tasks_run_on_the_runtime_that_was_named_for_them() {
+        let mut supervisor = Supervisor::new();
+        let builder =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).thread_name("other").build();
+        let other = builder.expect("a runtime");
+        let (told, heard) = oneshot::channel();
+        supervisor.tasks().on(other.handle().clone()).spawn("elsewhere", async move {
+            let _ = told.send(std::thread::current().name().map(str::to_owned));
+        });
+        assert_eq!(heard.await.expect("the task runs").as_deref(), Some("other"));
+        // And its end is heard of here.
+        assert_eq!(supervisor.next_end().await.task, "elsewhere");
+        other.shutdown_background();
     }
 
     #[tokio::test]

@@ -17,13 +17,12 @@ use supercargo_operations::leader::new_identity;
 use supercargo_operations::logs;
 use supercargo_operations::reload::Files;
 use supercargo_operations::signals::Signals;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
 use tracing::{error, warn};
 
 use crate::outcome::Outcome;
 use process::{Process, Surroundings};
-
-/// Two threads keep the network and the scheduler busy; more only cost memory.
-const THREADS: usize = 2;
 
 pub(crate) fn run(flags: RunFlags, registry: &Registry) -> anyhow::Result<Outcome> {
     let process = Process::new(flags, registry.clone(), &Files::system())?;
@@ -38,11 +37,10 @@ pub(crate) fn run(flags: RunFlags, registry: &Registry) -> anyhow::Result<Outcom
     for warning in process.warnings() {
         warn!("{warning}");
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(THREADS)
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
+    // The lease, signals and served pages have this thread, and scheduling has another. Neither runtime has a second thread:
+    // everything that is done for a pod is little, and a runtime with an idle thread wakes that thread for each little thing.
+    let runtime = Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
+    let scheduling = SchedulingThread::start().context("cannot start the thread of the scheduler")?;
     let ended = runtime.block_on(async {
         let signals = Signals::listen().context("cannot listen for signals")?;
         let server = ApiServer::connect(&process.connect_options()).await?;
@@ -52,12 +50,35 @@ pub(crate) fn run(flags: RunFlags, registry: &Registry) -> anyhow::Result<Outcom
             signals,
             identity: new_identity(),
             hostname: hostname(),
+            scheduling: scheduling.runtime.clone(),
         };
         process.run(surroundings).await
     });
     // Whatever still waits for the network need not be waited for.
+    drop(scheduling);
     runtime.shutdown_background();
     Ok(Outcome { code: ended?.exit_code(), ..Outcome::default() })
+}
+
+/// A thread that runs the tasks of scheduling until this is dropped. Nobody waits for its end: a decision that does not come to an
+/// end must not keep the process.
+struct SchedulingThread {
+    runtime: Handle,
+    _stop: oneshot::Sender<()>,
+}
+
+impl SchedulingThread {
+    fn start() -> std::io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel::<()>();
+        std::thread::Builder::new().name("scheduling".to_owned()).spawn(move || {
+            // That the sender is dropped is how it is told to stop.
+            _ = runtime.block_on(stopped);
+            runtime.shutdown_background();
+        })?;
+        Ok(SchedulingThread { runtime: handle, _stop: stop })
+    }
 }
 
 /// Lets panics be told as everything else is: as a line of the log, in its format. Which task it was, and that the process ends

@@ -8,10 +8,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, RETRY_AFTER, USER_AGENT};
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Either};
+use hyper::body::Incoming;
 use kube::client::Body;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep, timeout};
+use tower::{BoxError, Service as _};
 
 use super::connections::Connections;
 use super::limiter::{RateLimit, TokenBucket};
@@ -106,6 +108,9 @@ pub enum RequestError {
         patience: Duration,
     },
 }
+
+/// The body of an answer: from the connections themselves, or from a client that was given as it is.
+pub(crate) type AnswerBody = Either<Incoming, Body>;
 
 /// A request, which can be made more than once.
 #[derive(Clone, Debug)]
@@ -254,18 +259,18 @@ impl ApiServer {
     /// Makes a request whose answer does not matter, as long as it is a good one.
     pub(crate) async fn perform(&self, call: &Call) -> Result<(), RequestError> {
         // A connection is used again only after its answer was read to the end.
-        self.read(call, self.answer(call).await?, |_| {}).await
+        self.read(call, Box::pin(self.answer(call)).await?, |_| {}).await
     }
 
     /// Makes a request and returns the whole answer.
     pub(crate) async fn fetch(&self, call: &Call) -> Result<Bytes, RequestError> {
         let mut whole = Whole::default();
-        self.read(call, self.answer(call).await?, |data| whole.push(data)).await?;
+        self.read(call, Box::pin(self.answer(call)).await?, |data| whole.push(data)).await?;
         Ok(whole.into_bytes())
     }
 
     /// Makes a request whose answer has no end. Such requests are not limited, as in client-go.
-    pub(crate) async fn open(&self, path: &str) -> Result<Body, RequestError> {
+    pub(crate) async fn open(&self, path: &str) -> Result<AnswerBody, RequestError> {
         let call = Call::get(path.to_owned());
         let response = self.send(&call, OPEN_PATIENCE).await?;
         if response.status().is_success() {
@@ -279,7 +284,7 @@ impl ApiServer {
     async fn read(
         &self,
         call: &Call,
-        mut body: Body,
+        mut body: AnswerBody,
         mut take: impl FnMut(Bytes),
     ) -> Result<(), RequestError> {
         let until = Instant::now() + ANSWER_TIME_MAX;
@@ -288,14 +293,15 @@ impl ApiServer {
             match timeout(patience, body.frame()).await {
                 Ok(None) => return Ok(()),
                 Ok(Some(Ok(frame))) => _ = frame.into_data().map(&mut take),
-                Ok(Some(Err(error))) => return Err(self.broken_by(call, &error)),
+                Ok(Some(Err(error))) => return Err(self.broken_by(call, &*error)),
                 Err(_) => return Err(self.timed_out(call, patience)),
             }
         }
     }
 
-    /// The answer to a request that is made again as long as the server asks for it.
-    async fn answer(&self, call: &Call) -> Result<Body, RequestError> {
+    /// The answer to a request that is made again as long as the server asks for it. Whoever awaits it boxes it: it is large, and
+    /// would make every task that makes a request as large, and the tasks are moved more than once.
+    async fn answer(&self, call: &Call) -> Result<AnswerBody, RequestError> {
         let mut retries = 0;
         loop {
             self.wait_for_turn().await;
@@ -340,7 +346,7 @@ impl ApiServer {
         }
     }
 
-    async fn send(&self, call: &Call, patience: Duration) -> Result<Response<Body>, RequestError> {
+    async fn send(&self, call: &Call, patience: Duration) -> Result<Response<AnswerBody>, RequestError> {
         let mut request = Request::builder()
             .method(&call.method)
             .uri(&call.path)
@@ -351,15 +357,28 @@ impl ApiServer {
         }
         let request =
             request.body(Body::from(call.body.clone())).map_err(|error| self.broken_by(call, &error))?;
-        match timeout(patience, self.client.send(request)).await {
+        match timeout(patience, self.transmit(request)).await {
             Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(self.broken_by(call, &error)),
+            Ok(Err(error)) => Err(self.broken_by(call, &*error)),
             Err(_) => Err(self.timed_out(call, patience)),
         }
     }
 
+    /// Sends a request on the connections themselves where they are known. kube's client hands each request to a task of its own
+    /// first, which may run on another thread: that costs as much as the rest of a small request.
+    async fn transmit(&self, request: Request<Body>) -> Result<Response<AnswerBody>, BoxError> {
+        match &self.connections {
+            Some(connections) => Ok(connections.service().call(request).await?.map(Either::Left)),
+            None => Ok(self.client.send(request).await?.map(Either::Right)),
+        }
+    }
+
     /// What the server says with an error.
-    async fn refused(&self, call: &Call, response: Response<Body>) -> Result<RequestError, RequestError> {
+    async fn refused(
+        &self,
+        call: &Call,
+        response: Response<AnswerBody>,
+    ) -> Result<RequestError, RequestError> {
         let status = response.status();
         let retry_after = asked_wait(&response).unwrap_or_default();
         let mut text = Vec::new();
@@ -457,7 +476,7 @@ pub(super) fn user_agent() -> &'static str {
 }
 
 /// How long the server asks us to wait before we try again.
-fn asked_wait(response: &Response<Body>) -> Option<Duration> {
+fn asked_wait(response: &Response<AnswerBody>) -> Option<Duration> {
     let status = response.status();
     if status != StatusCode::TOO_MANY_REQUESTS && !status.is_server_error() {
         return None;

@@ -1,5 +1,8 @@
 //! What is written into requests about events.
 
+use std::borrow::Cow;
+
+use serde::Serialize;
 use serde_json::{Value, json};
 use supercargo_framework::Notice;
 use supercargo_model::Pod;
@@ -16,30 +19,70 @@ const NAME_BYTES_MAX: usize = 253;
 /// The reporting instance has at most so many bytes; the API's limit.
 const INSTANCE_BYTES_MAX: usize = 128;
 
-/// An event in `events.k8s.io/v1`.
+/// An event in `events.k8s.io/v1`. There is one for every pod that is bound, so it is written without a [`Value`] in between.
 pub(super) fn event(event: &Event, series: Option<Series>) -> Vec<u8> {
     let Event { notice, name, instance, at } = event;
     let Notice { pod, reporter, is_warning, reason, action, note, related } = notice;
-    let mut body = json!({
-        "apiVersion": "events.k8s.io/v1",
-        "kind": "Event",
-        "metadata": { "name": name, "namespace": *pod.namespace },
-        "eventTime": microseconds(*at),
-        "reportingController": **reporter,
-        "reportingInstance": instance,
-        "action": action,
-        "reason": reason,
-        "regarding": reference(pod),
-        "note": cut(note, NOTE_BYTES_MAX),
-        "type": kind(*is_warning),
-    });
-    if let Some(related) = related {
-        body["related"] = reference(related);
+    let words = EventWords {
+        api_version: "events.k8s.io/v1",
+        kind: "Event",
+        metadata: Metadata { name, namespace: &pod.namespace },
+        event_time: microseconds(*at),
+        reporting_controller: reporter,
+        reporting_instance: instance,
+        action,
+        reason,
+        regarding: Reference::of(pod),
+        note: cut(note, NOTE_BYTES_MAX),
+        r#type: kind(*is_warning),
+        related: related.as_deref().map(Reference::of),
+        series: series.map(words),
+    };
+    serde_json::to_vec(&words).expect("texts can be written as JSON")
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EventWords<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    metadata: Metadata<'a>,
+    event_time: String,
+    reporting_controller: &'a str,
+    reporting_instance: &'a str,
+    action: &'a str,
+    reason: &'a str,
+    regarding: Reference<'a>,
+    note: Cow<'a, str>,
+    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    related: Option<Reference<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    series: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct Metadata<'a> {
+    name: &'a str,
+    namespace: &'a str,
+}
+
+/// Which pod an event is about.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Reference<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    namespace: &'a str,
+    name: &'a str,
+    uid: &'a str,
+}
+
+impl<'a> Reference<'a> {
+    fn of(pod: &'a Pod) -> Self {
+        let Pod { namespace, name, uid, .. } = pod;
+        Reference { kind: "Pod", api_version: "v1", namespace, name, uid }
     }
-    if let Some(series) = series {
-        body["series"] = words(series);
-    }
-    body.to_string().into_bytes()
 }
 
 /// A patch that says how often an event was repeated.
@@ -64,12 +107,12 @@ pub(super) fn core_event(event: &Event, series: Option<Series>) -> Vec<u8> {
         "reportingInstance": instance,
         "action": action,
         "reason": reason,
-        "involvedObject": reference(pod),
+        "involvedObject": Reference::of(pod),
         "message": cut(note, NOTE_BYTES_MAX),
         "type": kind(*is_warning),
     });
     if let Some(related) = related {
-        body["related"] = reference(related);
+        body["related"] = json!(Reference::of(related));
     }
     body.to_string().into_bytes()
 }
@@ -101,17 +144,13 @@ fn words(series: Series) -> Value {
     json!({ "count": series.count, "lastObservedTime": microseconds(series.last_at) })
 }
 
-fn reference(pod: &Pod) -> Value {
-    json!({ "kind": "Pod", "apiVersion": "v1", "namespace": *pod.namespace, "name": *pod.name, "uid": *pod.uid })
-}
-
 /// The text, or as much of it as there is room for.
-fn cut(text: &str, bytes_max: usize) -> String {
+fn cut(text: &str, bytes_max: usize) -> Cow<'_, str> {
     if text.len() <= bytes_max {
-        return text.to_owned();
+        return Cow::Borrowed(text);
     }
     let end = text.floor_char_boundary(bytes_max - NOTE_CUT.len());
-    format!("{}{NOTE_CUT}", &text[..end])
+    Cow::Owned(format!("{}{NOTE_CUT}", &text[..end]))
 }
 
 #[cfg(test)]

@@ -176,13 +176,18 @@ impl Queues {
         }
     }
 
-    /// The next order to carry out, if one may be started now.
-    pub(super) fn next(&mut self) -> Option<Job> {
+    /// Whether there are events to tell.
+    pub(super) fn has_events(&self) -> bool {
+        !self.events.is_empty() || !self.event_calls.is_empty()
+    }
+
+    /// The next order to carry out, if one may be started now. Events are among them only if they are to be told.
+    pub(super) fn next(&mut self, tells_events: bool) -> Option<Job> {
         self.next_look_up()
             .or_else(|| self.next_binding())
             .or_else(|| self.next_write())
             .or_else(|| self.next_status())
-            .or_else(|| self.next_event())
+            .or_else(|| if tells_events { self.next_event() } else { None })
     }
 
     /// Something that was started is over.

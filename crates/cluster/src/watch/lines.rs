@@ -4,17 +4,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use kube::client::Body;
 use tokio::time::timeout;
 
-use crate::client::chain;
+use crate::client::{AnswerBody, chain};
 
 /// No object is larger than this; etcd takes 1.5 MiB, and JSON is not much longer than what it keeps.
 const LINE_BYTES_MAX: usize = 32 << 20;
 
 /// The lines of an answer.
 pub(super) struct Lines {
-    body: Body,
+    body: AnswerBody,
     /// What came and was not yet looked at.
     chunk: Bytes,
     /// The beginning of a line that the chunks so far do not complete.
@@ -31,7 +30,7 @@ pub(super) enum LinesError {
 }
 
 impl Lines {
-    pub(super) fn new(body: Body) -> Self {
+    pub(super) fn new(body: AnswerBody) -> Self {
         Lines { body, chunk: Bytes::new(), begun: Vec::new() }
     }
 
@@ -55,7 +54,7 @@ impl Lines {
             match timeout(patience, self.body.frame()).await {
                 Err(_) => return Err(LinesError::Silent),
                 Ok(None) => return Ok(None),
-                Ok(Some(Err(error))) => return Err(LinesError::Broken(chain(&error))),
+                Ok(Some(Err(error))) => return Err(LinesError::Broken(chain(&*error))),
                 Ok(Some(Ok(frame))) => {
                     if let Ok(data) = frame.into_data() {
                         self.chunk = data;

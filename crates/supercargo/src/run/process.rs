@@ -16,6 +16,7 @@ use supercargo_operations::leader::{self, Election, KubeLeaseStore, Leadership};
 use supercargo_operations::metrics::Metrics;
 use supercargo_operations::reload::Files;
 use supercargo_operations::signals::{Signal, Signals};
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{error, info, warn};
@@ -60,6 +61,9 @@ pub struct Surroundings {
     pub identity: String,
     /// The name of this machine, which events carry.
     pub hostname: String,
+    /// The runtime of the driver, its watches and its requests. If it has a thread of its own, a long decision delays neither the
+    /// lease nor a probe; and if it has only that one, no pod costs a change of threads.
+    pub scheduling: Handle,
 }
 
 /// How a process came to its end.
@@ -213,9 +217,10 @@ enum StageName {
 impl Running {
     async fn start(process: Process, surroundings: Surroundings) -> anyhow::Result<Self> {
         let Process { flags, registry, settings } = process;
-        let Surroundings { server, clock, signals, identity, hostname } = surroundings;
+        let Surroundings { server, clock, signals, identity, hostname, scheduling } = surroundings;
         let supervisor = Supervisor::new();
         let tasks = supervisor.tasks();
+        let scheduling_tasks = tasks.on(scheduling);
         let (metrics, exposition) = Metrics::new();
         let (commands, commanded) = mpsc::channel(COMMANDS_WAITING_MAX);
         let (tenure, gate) = WriteGate::new(Tenure::Nothing, clock.clone());
@@ -229,7 +234,7 @@ impl Running {
             seed: settings.own.seed,
             extenders: settings.extenders,
             gate: gate.clone(),
-            tasks: tasks.clone(),
+            tasks: scheduling_tasks.clone(),
         };
         let journal = SharedJournal::default();
         let driver = Driver::start(driver, RunObserver::new(metrics.clone(), journal.clone()), commanded);
@@ -267,7 +272,7 @@ impl Running {
 
         let mut stages = Vec::new();
         let (stop, stopped) = oneshot::channel::<()>();
-        let task = tasks.spawn("driver", driver.run(async move { _ = stopped.await }));
+        let task = scheduling_tasks.spawn("driver", driver.run(async move { _ = stopped.await }));
         stages.push(Stage { name: StageName::Driver, stop, task });
         match election {
             Some(election) => {

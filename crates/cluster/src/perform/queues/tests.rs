@@ -60,7 +60,7 @@ fn queues(orders: impl IntoIterator<Item = Order>) -> Queues {
 /// Everything that may be started now, in short, and what it belongs to.
 fn started(queues: &mut Queues) -> Vec<(String, Lane)> {
     let mut started = Vec::new();
-    while let Some(job) = queues.next() {
+    while let Some(job) = queues.next(true) {
         started.push(match job {
             Job::LookUp { pod, .. } => (format!("look up {}", pod.name), Lane::LookUps),
             Job::Bind { pod, .. } => (format!("bind {}", pod.name), Lane::Bindings(pod.uid.clone())),
@@ -236,7 +236,7 @@ fn no_order_is_lost_or_carried_out_twice() {
             for (ticket, _) in queues.take_concluded() {
                 assert!(open.remove(&ticket.0), "seed {seed}: {ticket:?} was concluded twice");
             }
-            while let Some(job) = queues.next() {
+            while let Some(job) = queues.next(true) {
                 let (ticket, lane) = match job {
                     Job::LookUp { ticket, .. } => (ticket, Lane::LookUps),
                     Job::Bind { ticket, pod, .. } => (ticket, Lane::Bindings(pod.uid.clone())),

@@ -44,6 +44,7 @@ impl Replica {
             signals,
             identity: NAME.to_owned(),
             hostname: "host".to_owned(),
+            scheduling: Handle::current(),
         };
         Replica { signals: sender, task: tokio::spawn(process.run(surroundings)) }
     }
