@@ -1,5 +1,6 @@
 """`supercargo run` with the rights that `supercargo rbac` prints for it and no others: enough for all it does."""
 
+import re
 import subprocess
 
 from harness import settings
@@ -14,6 +15,11 @@ CONFIG = {
     "leaderElection": {"leaderElect": True, "resourceNamespace": "kube-system", "resourceName": NAME},
     "profiles": [{"schedulerName": NAME}],
 }
+
+
+def names(resource, text):
+    """Whether a text names a resource, and not only a subresource of it."""
+    return re.search(rf"\b{resource}\b(?!/)", text) is not None
 
 
 class Granting(Case):
@@ -167,13 +173,13 @@ class Taken(Granting):
 
             def named():
                 text = scheduler.process.text()[before:]
-                return all(resource in text for resource in needed)
+                return all(names(resource, text) for resource in needed)
 
             wait(f"the log names {needed}", named, 60, say=lambda: scheduler.process.text()[before:][-3000:])
             if "reviews" not in rule["resources"][0]:
                 def shown():
                     code, text = scheduler.get("/readyz")
-                    return code == 500 and all(resource in text for resource in needed)
+                    return code == 500 and all(names(resource, text) for resource in needed)
 
                 wait(f"/readyz names {needed}", shown, 60, say=lambda: scheduler.get("/readyz"))
         finally:
