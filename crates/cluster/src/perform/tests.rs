@@ -10,7 +10,7 @@ use supercargo_model::{KindId, ObjectKey, Pod, Timestamp};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 
-use super::{Concluded, OrderOutcome, Performer, PerformerOptions};
+use super::{Concluded, EVENTS_GATHERED_FOR, OrderOutcome, PerformCounts, Performer, PerformerOptions};
 use crate::client::ApiServer;
 use crate::clock::Clock;
 use crate::fake::{Answer, Asked, Fake};
@@ -275,6 +275,33 @@ async fn an_event_is_told_once_and_then_counted() {
     // After that it is news again.
     assert_eq!(trial.perform(failed("web", "no room")).await, Ok(()));
     assert_eq!(trial.asked()[4], format!("POST {events}"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_wait_for_others_and_bindings_do_not() {
+    let trial = Trial::new(|_, _| Answer::ok("{}"));
+    for name in ["a", "b", "c"] {
+        trial.performer.perform(Order { ticket: None, effect: failed(name, "no room") });
+        trial.performer.perform(Order { ticket: None, effect: bind(name) });
+        tokio::time::sleep(EVENTS_GATHERED_FOR / 4).await;
+    }
+    let bound = |count: u64| PerformCounts { bound: count, ..PerformCounts::default() };
+    assert_eq!(trial.performer.counts(), bound(3), "only pods were bound so far");
+    tokio::time::sleep(EVENTS_GATHERED_FOR / 4 + Duration::from_millis(1)).await;
+    assert_eq!(
+        trial.performer.counts(),
+        PerformCounts { events_told: 3, ..bound(3) },
+        "all are told at once"
+    );
+    // The next one waits again.
+    trial.performer.perform(Order { ticket: None, effect: failed("d", "no room") });
+    tokio::time::sleep(EVENTS_GATHERED_FOR / 2).await;
+    assert_eq!(trial.performer.counts().events_told, 3);
+    // But not when the performer stops.
+    let began = Instant::now();
+    let Trial { fake, performer, .. } = trial;
+    performer.finish(PATIENCE).await;
+    assert_eq!((fake.requests().len(), began.elapsed()), (7, Duration::ZERO));
 }
 
 #[tokio::test(start_paused = true)]
