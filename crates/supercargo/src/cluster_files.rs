@@ -140,7 +140,7 @@ impl ClusterFiles {
         namespace: Option<&str>,
     ) -> anyhow::Result<Self> {
         let server = connect.connect().await?;
-        let default_namespace = namespace.unwrap_or_else(|| server.client().default_namespace()).to_owned();
+        let default_namespace = namespace.unwrap_or_else(|| server.default_namespace()).to_owned();
         let named = names
             .first()
             .map(|name| name.split_once('/').map_or(&*default_namespace, |(namespace, _)| namespace));

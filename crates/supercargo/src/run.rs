@@ -10,7 +10,7 @@ mod settings;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use supercargo_cluster::{ApiServer, Clock, hostname};
+use supercargo_client::{ApiServer, Clock, hostname};
 use supercargo_framework::Registry;
 use supercargo_operations::flags::RunFlags;
 use supercargo_operations::leader::new_identity;

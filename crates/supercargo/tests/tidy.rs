@@ -16,13 +16,15 @@ const EDGES: &[(&str, &[&str])] = &[
     ("engine", &["framework", "model"]),
     ("dump", &["model"]),
     ("extender", &["config", "framework", "model"]),
-    ("cluster", &["config", "engine", "extender", "framework", "model"]),
-    ("operations", &["framework"]),
+    ("client", &["config", "framework", "model"]),
+    ("cluster", &["client", "config", "engine", "extender", "framework", "model"]),
+    ("operations", &["client", "framework"]),
     ("explain", &["engine", "framework", "model"]),
     ("conformance", &["config", "engine", "framework", "model"]),
     (
         "supercargo",
         &[
+            "client",
             "cluster",
             "config",
             "conformance",

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use supercargo_cluster::{Heartbeat, MissingRights, Progress};
+use supercargo_client::MissingRights;
+use supercargo_cluster::{Heartbeat, Progress};
 use supercargo_operations::clock::time_of_day;
 use supercargo_operations::leader::Watchdog;
 use supercargo_operations::metrics::{self, Exposition};

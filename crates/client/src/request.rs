@@ -8,23 +8,25 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, RETRY_AFTER, USER_AGENT};
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Either};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Either, Full};
 use hyper::body::Incoming;
-use kube::client::Body;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep, timeout};
-use tower::{BoxError, Service as _};
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, Service, ServiceExt as _};
 
-use super::connections::Connections;
-use super::limiter::{RateLimit, TokenBucket};
-use super::rights::MissingRights;
-use super::{ConnectError, chain};
+use crate::connect::{ConnectError, ConnectOptions, chain};
+use crate::connections::Connections;
+use crate::limiter::{RateLimit, TokenBucket};
+use crate::rights::MissingRights;
+use crate::target::{Target, Who};
 use crate::write_gate::{Passage, WriteGate};
 
 /// How long a connection may carry nothing while something is expected from it: the head of an answer, the next part of its
 /// body, or the next event of a watch. After that the connection is given up, even if the kernel at its other end still
 /// acknowledges. client-go's HTTP/2 pings find a dead connection after as long.
-pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(45);
+pub const SILENCE_MAX: Duration = Duration::from_secs(45);
 /// How long the head of a watch may take. The server sends it before anything else, but may let the request queue for 15 s.
 const OPEN_PATIENCE: Duration = Duration::from_secs(20);
 /// How long a whole answer may take, if it comes bit by bit.
@@ -40,21 +42,35 @@ const ERROR_TEXT_CHARACTERS_MAX: usize = 200;
 
 const JSON: &str = "application/json";
 /// Objects in the patch replace what is there, field by field.
-pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
+pub const MERGE_PATCH: &str = "application/merge-patch+json";
 /// The same, and lists of named things are merged by name. Only built-in kinds know it.
-pub(crate) const STRATEGIC_MERGE_PATCH: &str = "application/strategic-merge-patch+json";
+pub const STRATEGIC_MERGE_PATCH: &str = "application/strategic-merge-patch+json";
 
 /// An API server, as one client sees it. Clones share the client's limit.
 #[derive(Clone)]
 pub struct ApiServer {
-    client: kube::Client,
+    way: Way,
     limiter: Option<Arc<Limiter>>,
-    /// The connections behind the client; none if the client was given as it is.
-    connections: Option<Arc<Connections>>,
+    /// The namespace of objects that are named without one.
+    default_namespace: Arc<str>,
+    /// For people.
+    address: Option<Arc<str>>,
+    /// How long the head of an answer may take.
+    patience: Duration,
     /// What everything but reading goes through; none if this process writes whatever it likes.
     gate: Option<WriteGate>,
     missing_rights: MissingRights,
 }
+
+/// How requests get to the server.
+#[derive(Clone)]
+enum Way {
+    Connections(Arc<Connections>),
+    Service(AnyService),
+}
+
+type AnyService = BoxCloneSyncService<Request<RequestBody>, Response<ServiceBody>, BoxError>;
+type ServiceBody = UnsyncBoxBody<Bytes, BoxError>;
 
 struct Limiter {
     limit: RateLimit,
@@ -97,6 +113,14 @@ pub enum RequestError {
         /// Where.
         path: String,
     },
+    /// The request was not sent: there are no credentials to send it with.
+    #[error("cannot log in to {server}: {reason}")]
+    NotLoggedIn {
+        /// The server.
+        server: String,
+        /// Why.
+        reason: String,
+    },
     /// The answer did not come in time. Whether the request was carried out is not known.
     #[error("{method} {path}: no answer within {seconds} s", seconds = patience.as_secs())]
     TimedOut {
@@ -109,16 +133,19 @@ pub enum RequestError {
     },
 }
 
-/// The body of an answer: from the connections themselves, or from a client that was given as it is.
-pub(crate) type AnswerBody = Either<Incoming, Body>;
+/// The body of a request.
+pub type RequestBody = Full<Bytes>;
+
+/// The body of an answer: from the connections themselves, or from a service that was given.
+pub type AnswerBody = Either<Incoming, UnsyncBoxBody<Bytes, BoxError>>;
 
 /// A request, which can be made more than once.
 #[derive(Clone, Debug)]
-pub(crate) struct Call {
-    pub(crate) method: Method,
-    pub(crate) path: String,
-    pub(crate) content_type: &'static str,
-    pub(crate) body: Bytes,
+pub struct Call {
+    method: Method,
+    path: String,
+    content_type: &'static str,
+    body: Bytes,
 }
 
 /// What a server says with an error.
@@ -130,19 +157,28 @@ struct StatusWords {
 }
 
 impl Call {
-    pub(crate) fn get(path: String) -> Self {
+    /// Reads what is at a path, or lists it.
+    pub fn get(path: String) -> Self {
         Call { method: Method::GET, path, content_type: JSON, body: Bytes::new() }
     }
 
-    pub(crate) fn post(path: String, body: Vec<u8>) -> Self {
+    /// Creates something at a path.
+    pub fn post(path: String, body: Vec<u8>) -> Self {
         Call { method: Method::POST, path, content_type: JSON, body: body.into() }
     }
 
-    pub(crate) fn patch(path: String, content_type: &'static str, body: Vec<u8>) -> Self {
+    /// Replaces what is at a path.
+    pub fn put(path: String, body: Vec<u8>) -> Self {
+        Call { method: Method::PUT, path, content_type: JSON, body: body.into() }
+    }
+
+    /// Changes what is at a path.
+    pub fn patch(path: String, content_type: &'static str, body: Vec<u8>) -> Self {
         Call { method: Method::PATCH, path, content_type, body: body.into() }
     }
 
-    pub(crate) fn delete(path: String, body: Vec<u8>) -> Self {
+    /// Deletes what is at a path.
+    pub fn delete(path: String, body: Vec<u8>) -> Self {
         Call { method: Method::DELETE, path, content_type: JSON, body: body.into() }
     }
 }
@@ -152,24 +188,21 @@ impl RequestError {
     pub fn code(&self) -> Option<u16> {
         match self {
             RequestError::Refused { code, .. } => Some(*code),
-            RequestError::Broken { .. } | RequestError::NotLeading { .. } | RequestError::TimedOut { .. } => {
-                None
-            }
+            _ => None,
         }
     }
 
-    /// The request was never sent, because this replica does not lead.
-    pub fn is_not_leading(&self) -> bool {
-        matches!(self, RequestError::NotLeading { .. })
+    /// The request was never sent: nobody listens there, this replica does not lead, or there are no credentials.
+    pub fn is_not_sent(&self) -> bool {
+        self.is_connection_refused()
+            || matches!(self, RequestError::NotLeading { .. } | RequestError::NotLoggedIn { .. })
     }
 
     /// How long the server asked us to wait before we try again; zero if it did not.
     pub fn retry_after(&self) -> Duration {
         match self {
             RequestError::Refused { retry_after, .. } => *retry_after,
-            RequestError::Broken { .. } | RequestError::NotLeading { .. } | RequestError::TimedOut { .. } => {
-                Duration::ZERO
-            }
+            _ => Duration::ZERO,
         }
     }
 
@@ -180,75 +213,119 @@ impl RequestError {
 }
 
 impl ApiServer {
-    /// The server behind a client that is ready.
-    pub fn new(client: kube::Client, limit: Option<RateLimit>) -> Self {
-        let limiter = limit.map(|limit| {
-            Arc::new(Limiter { limit, started: Instant::now(), bucket: Mutex::new(TokenBucket::new(limit)) })
-        });
-        ApiServer { client, limiter, connections: None, gate: None, missing_rights: MissingRights::default() }
+    /// The server that a service is: whatever answers requests, such as a closure of a test.
+    pub fn new<S, B>(service: S, limit: Option<RateLimit>) -> Self
+    where
+        S: Service<Request<RequestBody>, Response = Response<B>> + Clone + Send + Sync + 'static,
+        S::Future: Send + 'static,
+        S::Error: Into<BoxError>,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let boxed = |response: Response<B>| response.map(|body| body.map_err(Into::into).boxed_unsync());
+        let service = service.map_err(Into::into).map_response(boxed);
+        ApiServer::of_way(Way::Service(BoxCloneSyncService::new(service)), limit)
     }
 
-    /// The server that a configuration names.
-    pub(super) fn of_config(config: kube::Config, limit: Option<RateLimit>) -> Result<Self, ConnectError> {
-        let server = config.cluster_url.to_string();
-        let namespace = config.default_namespace.clone();
-        let connections = Connections::new(config)
-            .map_err(|error| ConnectError::Credentials { server, reason: chain(&error) })?;
-        let client = kube::Client::new(connections.service(), namespace);
-        Ok(ApiServer { connections: Some(connections), ..ApiServer::new(client, limit) })
+    fn of_way(way: Way, limit: Option<RateLimit>) -> Self {
+        ApiServer {
+            way,
+            limiter: limit.map(Limiter::new),
+            default_namespace: "default".into(),
+            address: None,
+            patience: SILENCE_MAX,
+            gate: None,
+            missing_rights: MissingRights::default(),
+        }
+    }
+
+    /// The server of a target.
+    pub(crate) fn of_target(target: Target, options: &ConnectOptions) -> Result<Self, ConnectError> {
+        let (server, namespace) = (target.server.to_string(), target.namespace.clone());
+        let connections =
+            Connections::new(target).map_err(|reason| ConnectError::Credentials { server, reason })?;
+        let address = connections.address().to_owned();
+        let server = ApiServer::of_way(Way::Connections(connections), options.limit);
+        Ok(ApiServer { patience: options.patience, ..server }
+            .with_default_namespace(&namespace)
+            .with_address(&address))
+    }
+
+    /// The same server with another namespace for objects that are named without one.
+    #[must_use]
+    pub fn with_default_namespace(self, namespace: &str) -> Self {
+        ApiServer { default_namespace: namespace.into(), ..self }
+    }
+
+    /// The same server with an address that messages name it by.
+    #[must_use]
+    pub fn with_address(self, address: &str) -> Self {
+        ApiServer { address: Some(address.into()), ..self }
     }
 
     /// The same server for another purpose, with a limit of the same size to itself.
     #[must_use]
     pub fn with_own_limit(&self) -> Self {
-        let limit = self.limiter.as_ref().map(|limiter| limiter.limit);
-        ApiServer {
-            connections: self.connections.clone(),
-            gate: self.gate.clone(),
-            missing_rights: self.missing_rights.clone(),
-            ..ApiServer::new(self.client.clone(), limit)
-        }
+        let limiter = self.limiter.as_ref().map(|limiter| Limiter::new(limiter.limit));
+        ApiServer { limiter, ..self.clone() }
+    }
+
+    /// The same server without a limit: for requests that others make us make, and whose number is limited elsewhere.
+    #[must_use]
+    pub fn without_limit(&self) -> Self {
+        ApiServer { limiter: None, ..self.clone() }
     }
 
     /// The same server, to which nothing is written unless the gate is open at that moment.
     #[must_use]
-    pub(crate) fn with_gate(mut self, gate: WriteGate) -> Self {
+    pub fn with_gate(mut self, gate: WriteGate) -> Self {
         self.gate = Some(gate);
+        self
+    }
+
+    /// The same server; the rights that it says are missing are noted beside those of another one.
+    #[must_use]
+    pub fn with_missing_rights(mut self, missing_rights: MissingRights) -> Self {
+        self.missing_rights = missing_rights;
         self
     }
 
     /// The same server over connections that are shared with nobody, and with a limit of the same size: for a lease, whose
     /// renewals must neither wait behind bindings nor meet a connection of theirs that has died silently. A server that was
-    /// made of a ready client has only the connections of that client.
+    /// made of a service has only that.
     pub fn with_own_connections(&self) -> Result<Self, ConnectError> {
-        let limit = self.limiter.as_ref().map(|limiter| limiter.limit);
-        match &self.connections {
-            Some(connections) => ApiServer::of_config(connections.config().clone(), limit),
-            None => Ok(self.with_own_limit()),
-        }
+        let way = match &self.way {
+            Way::Connections(connections) => {
+                let server = connections.address().to_owned();
+                let connections = Connections::new(connections.target().clone());
+                Way::Connections(connections.map_err(|reason| ConnectError::Credentials { server, reason })?)
+            }
+            Way::Service(service) => Way::Service(service.clone()),
+        };
+        Ok(ApiServer { way, ..self.with_own_limit() })
     }
 
     /// Uses none of the connections that there are for another request: one of them has died silently, and the others may
     /// have died with it. Requests that are under way stay where they are.
-    pub(crate) fn give_up_connections(&self) {
-        if let Some(connections) = &self.connections {
+    pub fn give_up_connections(&self) {
+        if let Way::Connections(connections) = &self.way {
             connections.give_up();
         }
     }
 
-    /// The address of the server, for people; none if this was made of a ready client.
-    pub fn address(&self) -> Option<String> {
-        self.connections.as_ref().map(|connections| connections.address().to_string())
+    /// The address of the server, for people; none if this was made of a service without one.
+    pub fn address(&self) -> Option<&str> {
+        self.address.as_deref()
+    }
+
+    /// The namespace of objects that are named without one: that of the kubeconfig's context, or of the pod.
+    pub fn default_namespace(&self) -> &str {
+        &self.default_namespace
     }
 
     /// The rights that the server says are missing, for a health check.
     pub fn missing_rights(&self) -> MissingRights {
         self.missing_rights.clone()
-    }
-
-    /// The client, for whoever needs typed objects.
-    pub fn client(&self) -> &kube::Client {
-        &self.client
     }
 
     /// What is at a path, whole.
@@ -257,20 +334,20 @@ impl ApiServer {
     }
 
     /// Makes a request whose answer does not matter, as long as it is a good one.
-    pub(crate) async fn perform(&self, call: &Call) -> Result<(), RequestError> {
+    pub async fn perform(&self, call: &Call) -> Result<(), RequestError> {
         // A connection is used again only after its answer was read to the end.
         self.read(call, Box::pin(self.answer(call)).await?, |_| {}).await
     }
 
     /// Makes a request and returns the whole answer.
-    pub(crate) async fn fetch(&self, call: &Call) -> Result<Bytes, RequestError> {
+    pub async fn fetch(&self, call: &Call) -> Result<Bytes, RequestError> {
         let mut whole = Whole::default();
         self.read(call, Box::pin(self.answer(call)).await?, |data| whole.push(data)).await?;
         Ok(whole.into_bytes())
     }
 
     /// Makes a request whose answer has no end. Such requests are not limited, as in client-go.
-    pub(crate) async fn open(&self, path: &str) -> Result<AnswerBody, RequestError> {
+    pub async fn open(&self, path: &str) -> Result<AnswerBody, RequestError> {
         let call = Call::get(path.to_owned());
         let response = self.send(&call, OPEN_PATIENCE).await?;
         if response.status().is_success() {
@@ -306,7 +383,7 @@ impl ApiServer {
         loop {
             self.wait_for_turn().await;
             let passage = self.pass(call)?;
-            let response = self.send(call, SILENCE_MAX).await;
+            let response = self.send(call, self.patience).await;
             if let Some(passage) = passage {
                 passage.leave();
             }
@@ -346,30 +423,61 @@ impl ApiServer {
         }
     }
 
+    /// Sends a request, and once more if the server refuses credentials that are not the latest.
     async fn send(&self, call: &Call, patience: Duration) -> Result<Response<AnswerBody>, RequestError> {
+        let connections = match &self.way {
+            Way::Connections(connections) => connections,
+            Way::Service(service) => {
+                let request = self.request(call, call.path.parse().map_err(http::Error::from))?;
+                let answer = timeout(patience, service.clone().oneshot(request)).await;
+                return self.received(call, patience, answer).map(|response| response.map(Either::Right));
+            }
+        };
+        let mut is_first = true;
+        loop {
+            // A credential plugin has a time limit of its own: somebody may have to log in.
+            let prepared = connections.prepare().await.map_err(|reason| RequestError::NotLoggedIn {
+                server: connections.address().to_owned(),
+                reason,
+            })?;
+            let request = self.request(call, connections.uri(&call.path))?;
+            let answer = timeout(patience, connections.send(&prepared, request)).await;
+            let response = self.received(call, patience, answer)?;
+            let is_refused = response.status() == StatusCode::UNAUTHORIZED && connections.refused(&prepared);
+            if !is_refused || !is_first {
+                return Ok(response.map(Either::Left));
+            }
+            is_first = false;
+        }
+    }
+
+    fn request(
+        &self,
+        call: &Call,
+        uri: Result<http::Uri, http::Error>,
+    ) -> Result<Request<RequestBody>, RequestError> {
+        let uri = uri.map_err(|error| self.broken_by(call, &error))?;
         let mut request = Request::builder()
             .method(&call.method)
-            .uri(&call.path)
+            .uri(uri)
             .header(ACCEPT, HeaderValue::from_static(JSON))
             .header(USER_AGENT, HeaderValue::from_static(user_agent()));
         if !call.body.is_empty() {
             request = request.header(CONTENT_TYPE, HeaderValue::from_static(call.content_type));
         }
-        let request =
-            request.body(Body::from(call.body.clone())).map_err(|error| self.broken_by(call, &error))?;
-        match timeout(patience, self.transmit(request)).await {
+        request.body(Full::new(call.body.clone())).map_err(|error| self.broken_by(call, &error))
+    }
+
+    fn received<B>(
+        &self,
+        call: &Call,
+        patience: Duration,
+        answer: Result<Result<Response<B>, BoxError>, tokio::time::error::Elapsed>,
+    ) -> Result<Response<B>, RequestError> {
+        match answer {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) => Err(self.broken_by(call, &*error)),
             Err(_) => Err(self.timed_out(call, patience)),
-        }
-    }
-
-    /// Sends a request on the connections themselves where they are known. kube's client hands each request to a task of its own
-    /// first, which may run on another thread: that costs as much as the rest of a small request.
-    async fn transmit(&self, request: Request<Body>) -> Result<Response<AnswerBody>, BoxError> {
-        match &self.connections {
-            Some(connections) => Ok(connections.service().call(request).await?.map(Either::Left)),
-            None => Ok(self.client.send(request).await?.map(Either::Right)),
         }
     }
 
@@ -387,15 +495,40 @@ impl ApiServer {
             text.extend_from_slice(&data[..data.len().min(room)]);
         })
         .await?;
-        let refusal = refusal(status, &text, retry_after);
-        if status == StatusCode::FORBIDDEN {
-            self.missing_rights.refused(&call.method, &call.path, &refusal.to_string());
+        let mut refusal = refusal(status, &text, retry_after);
+        if let RequestError::Refused { message, .. } = &mut refusal {
+            match status {
+                StatusCode::UNAUTHORIZED => *message = self.unauthorized(message),
+                StatusCode::FORBIDDEN => *message = self.forbidden(call, message),
+                _ => {}
+            }
         }
         Ok(refusal)
     }
 
+    /// What a server says that does not know us, and what to do about it.
+    fn unauthorized(&self, message: &str) -> String {
+        let Way::Connections(connections) = &self.way else { return message.to_owned() };
+        let (server, who) = (connections.address(), connections.who());
+        let advice = match who {
+            Who::Nobody => "name a kubeconfig with credentials for it",
+            Who::Pod => "look whether the service account is still there",
+            Who::User { .. } => "log in again, or renew the credentials in the kubeconfig",
+        };
+        format!("{server} does not accept {who}: {message}; {advice}")
+    }
+
+    /// What a server says that does not let us, and which rule is missing.
+    fn forbidden(&self, call: &Call, message: &str) -> String {
+        let server = self.address().map_or(String::new(), |address| format!("{address}: "));
+        match self.missing_rights.refused(&call.method, &call.path, message) {
+            Some(rule) => format!("{server}{message}; grant the rule {rule}"),
+            None => format!("{server}{message}"),
+        }
+    }
+
     /// A request without an answer that can be used.
-    pub(crate) fn broken(&self, call: &Call, reason: String) -> RequestError {
+    pub fn broken(&self, call: &Call, reason: String) -> RequestError {
         let (method, path) = (call.method.clone(), self.url(call));
         RequestError::Broken { method, path, reason, is_connection_refused: false }
     }
@@ -419,18 +552,24 @@ impl ApiServer {
         RequestError::TimedOut { method: call.method.clone(), path: self.url(call), patience }
     }
 
-    /// The connections behind the client.
+    /// The connections themselves.
     #[cfg(test)]
-    pub(super) fn connections(&self) -> Option<&Connections> {
-        self.connections.as_deref()
+    pub(crate) fn connections(&self) -> Option<&Connections> {
+        match &self.way {
+            Way::Connections(connections) => Some(connections),
+            Way::Service(_) => None,
+        }
     }
 
     /// Where a request goes, as people see it.
     fn url(&self, call: &Call) -> String {
-        match &self.connections {
-            Some(connections) => format!("{}{}", connections.address(), call.path),
-            None => call.path.clone(),
-        }
+        format!("{}{}", self.address().unwrap_or_default(), call.path)
+    }
+}
+
+impl Limiter {
+    fn new(limit: RateLimit) -> Arc<Self> {
+        Arc::new(Limiter { limit, started: Instant::now(), bucket: Mutex::new(TokenBucket::new(limit)) })
     }
 }
 
@@ -467,7 +606,7 @@ impl fmt::Debug for ApiServer {
 }
 
 /// `supercargo/1.2.3 (linux/amd64) scheduler`, as kube-scheduler calls itself.
-pub(super) fn user_agent() -> &'static str {
+fn user_agent() -> &'static str {
     const ARCHITECTURE: &str = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
     match ARCHITECTURE {
         "arm64" => concat!("supercargo/", env!("CARGO_PKG_VERSION"), " (linux/arm64) scheduler"),
@@ -508,7 +647,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn requests_wait_for_their_turn() {
         let fake = Fake::new(|_| Answer::ok("{}"));
-        let server = ApiServer::new(fake.client(), RateLimit::new(10.0, 2));
+        let server = ApiServer::new(fake.service(), RateLimit::new(10.0, 2));
         let started = Instant::now();
         for _ in 0..7 {
             server.perform(&Call::get("/".to_owned())).await.expect("the server is kind");
@@ -524,13 +663,13 @@ mod tests {
             0 | 1 => Answer::status(429, "slow down").with_header("retry-after", "3"),
             _ => Answer::ok("{}"),
         });
-        let server = ApiServer::new(fake.client(), None);
+        let server = ApiServer::new(fake.service(), None);
         let started = Instant::now();
         server.perform(&Call::post("/".to_owned(), b"{}".to_vec())).await.expect("it answers in the end");
         assert_eq!(started.elapsed().as_secs(), 6);
 
         let fake = Fake::new(|_| Answer::status(429, "slow down").with_header("retry-after", "1"));
-        let server = ApiServer::new(fake.client(), None);
+        let server = ApiServer::new(fake.service(), None);
         let error = server.perform(&Call::get("/".to_owned())).await.expect_err("it never answers");
         assert_eq!((error.code(), error.to_string().as_str()), (Some(429), "slow down"));
         assert_eq!(fake.requests().len(), 11);
@@ -539,7 +678,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_error_is_told_in_the_words_of_the_server() {
         let fake = Fake::new(|_| Answer::plain(404, "404 page not found\n"));
-        let server = ApiServer::new(fake.client(), None);
+        let server = ApiServer::new(fake.service(), None);
         let error = server.fetch(&Call::get("/apis/x".to_owned())).await.expect_err("nothing is there");
         assert_eq!(error.to_string(), "the server answered 404 Not Found: 404 page not found");
         let agent = fake.requests()[0].header("user-agent");
@@ -549,7 +688,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_server_that_says_nothing_is_given_up() {
         let fake = Fake::new(|_| Answer::never());
-        let server = ApiServer::new(fake.client(), None);
+        let server = ApiServer::new(fake.service(), None);
         let started = Instant::now();
         let error = server.fetch(&Call::get("/".to_owned())).await.expect_err("there is no answer");
         assert!(matches!(error, RequestError::TimedOut { .. }), "{error}");
@@ -572,7 +711,7 @@ mod tests {
             }
             answer
         });
-        let server = ApiServer::new(fake.client(), None);
+        let server = ApiServer::new(fake.service(), None);
         let started = Instant::now();
         let error = server.fetch(&Call::get("/".to_owned())).await.expect_err("the answer has no end");
         assert!(matches!(error, RequestError::TimedOut { .. }), "{error}");
