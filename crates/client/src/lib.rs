@@ -11,6 +11,7 @@ mod component;
 mod connect;
 mod connections;
 mod environment;
+mod error;
 mod kubeconfig;
 mod limiter;
 mod material;
@@ -29,9 +30,10 @@ pub mod fake;
 pub use clock::Clock;
 pub use component::ComponentOptions;
 pub use connect::{ConnectError, ConnectOptions, Search, chain, hostname};
+pub use error::RequestError;
 pub use limiter::RateLimit;
 pub use request::{
-    AnswerBody, ApiServer, Call, MERGE_PATCH, RequestBody, RequestError, SILENCE_MAX, STRATEGIC_MERGE_PATCH,
+    AnswerBody, ApiServer, Call, MERGE_PATCH, RequestBody, SILENCE_MAX, STRATEGIC_MERGE_PATCH,
 };
 pub use rights::MissingRights;
 pub use write_gate::{Passage, Tenure, WriteGate};

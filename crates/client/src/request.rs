@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, RETRY_AFTER, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Either, Full};
 use hyper::body::Incoming;
-use serde::Deserialize;
 use tokio::time::{Instant, sleep, timeout};
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceExt as _};
 
 use crate::connect::{ConnectError, ConnectOptions, chain};
 use crate::connections::Connections;
+use crate::error::{RequestError, asked_wait, refusal};
 use crate::limiter::{RateLimit, TokenBucket};
 use crate::rights::MissingRights;
 use crate::target::{Target, Who};
@@ -33,13 +33,8 @@ const OPEN_PATIENCE: Duration = Duration::from_secs(20);
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(300);
 /// How often a request is made again because the server asks for it; client-go's number.
 const ASKED_RETRIES_MAX: u32 = 10;
-/// How long we wait at most when the server asks us to.
-const ASKED_WAIT_MAX: Duration = Duration::from_secs(60);
 /// How much is read of an answer that says what went wrong.
 const ERROR_BODY_BYTES_MAX: usize = 64 << 10;
-/// How much of an answer that nobody understands is repeated.
-const ERROR_TEXT_CHARACTERS_MAX: usize = 200;
-
 const JSON: &str = "application/json";
 /// Objects in the patch replace what is there, field by field.
 pub const MERGE_PATCH: &str = "application/merge-patch+json";
@@ -78,61 +73,6 @@ struct Limiter {
     bucket: Mutex<TokenBucket>,
 }
 
-/// Why a request failed. The text is what people get to see.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum RequestError {
-    /// The server answered, and said no.
-    #[error("{message}")]
-    Refused {
-        /// The HTTP status.
-        code: u16,
-        /// The reason in CamelCase, such as `Conflict`; empty if the server gave none.
-        reason: String,
-        /// What it said.
-        message: String,
-        /// How long it asked us to wait; zero if it did not.
-        retry_after: Duration,
-    },
-    /// There was no answer, or not all of it.
-    #[error("{method} {path}: {reason}")]
-    Broken {
-        /// What was asked.
-        method: Method,
-        /// Where, with the address of the server if it is known.
-        path: String,
-        /// What went wrong.
-        reason: String,
-        /// Nobody listens there: the request was not carried out.
-        is_connection_refused: bool,
-    },
-    /// The request was not sent: it would change something, and this replica does not lead, or no longer surely does.
-    #[error("{method} {path}: not sent, because this replica does not hold the lease")]
-    NotLeading {
-        /// What would have been asked.
-        method: Method,
-        /// Where.
-        path: String,
-    },
-    /// The request was not sent: there are no credentials to send it with.
-    #[error("cannot log in to {server}: {reason}")]
-    NotLoggedIn {
-        /// The server.
-        server: String,
-        /// Why.
-        reason: String,
-    },
-    /// The answer did not come in time. Whether the request was carried out is not known.
-    #[error("{method} {path}: no answer within {seconds} s", seconds = patience.as_secs())]
-    TimedOut {
-        /// What was asked.
-        method: Method,
-        /// Where.
-        path: String,
-        /// How long it was waited for.
-        patience: Duration,
-    },
-}
-
 /// The body of a request.
 pub type RequestBody = Full<Bytes>;
 
@@ -146,14 +86,6 @@ pub struct Call {
     path: String,
     content_type: &'static str,
     body: Bytes,
-}
-
-/// What a server says with an error.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct StatusWords {
-    message: String,
-    reason: String,
 }
 
 impl Call {
@@ -180,35 +112,6 @@ impl Call {
     /// Deletes what is at a path.
     pub fn delete(path: String, body: Vec<u8>) -> Self {
         Call { method: Method::DELETE, path, content_type: JSON, body: body.into() }
-    }
-}
-
-impl RequestError {
-    /// The HTTP status, if there was an answer.
-    pub fn code(&self) -> Option<u16> {
-        match self {
-            RequestError::Refused { code, .. } => Some(*code),
-            _ => None,
-        }
-    }
-
-    /// The request was never sent: nobody listens there, this replica does not lead, or there are no credentials.
-    pub fn is_not_sent(&self) -> bool {
-        self.is_connection_refused()
-            || matches!(self, RequestError::NotLeading { .. } | RequestError::NotLoggedIn { .. })
-    }
-
-    /// How long the server asked us to wait before we try again; zero if it did not.
-    pub fn retry_after(&self) -> Duration {
-        match self {
-            RequestError::Refused { retry_after, .. } => *retry_after,
-            _ => Duration::ZERO,
-        }
-    }
-
-    /// Nobody listens at the server's address.
-    pub fn is_connection_refused(&self) -> bool {
-        matches!(self, RequestError::Broken { is_connection_refused: true, .. })
     }
 }
 
@@ -349,7 +252,7 @@ impl ApiServer {
     /// Makes a request whose answer has no end. Such requests are not limited, as in client-go.
     pub async fn open(&self, path: &str) -> Result<AnswerBody, RequestError> {
         let call = Call::get(path.to_owned());
-        let response = self.send(&call, OPEN_PATIENCE).await?;
+        let response = self.send(&call, OPEN_PATIENCE.min(self.patience)).await?;
         if response.status().is_success() {
             Ok(response.into_body())
         } else {
@@ -614,109 +517,5 @@ fn user_agent() -> &'static str {
     }
 }
 
-/// How long the server asks us to wait before we try again.
-fn asked_wait(response: &Response<AnswerBody>) -> Option<Duration> {
-    let status = response.status();
-    if status != StatusCode::TOO_MANY_REQUESTS && !status.is_server_error() {
-        return None;
-    }
-    let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
-    Some(Duration::from_secs(seconds).min(ASKED_WAIT_MAX))
-}
-
-fn refusal(status: StatusCode, text: &[u8], retry_after: Duration) -> RequestError {
-    let code = status.as_u16();
-    match serde_json::from_slice(text) {
-        Ok(StatusWords { message, reason }) if !message.is_empty() => {
-            RequestError::Refused { code, reason, message, retry_after }
-        }
-        _ => {
-            let text: String =
-                String::from_utf8_lossy(text).chars().take(ERROR_TEXT_CHARACTERS_MAX).collect();
-            let message = format!("the server answered {status}: {}", text.trim());
-            RequestError::Refused { code, reason: String::new(), message, retry_after }
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fake::{Answer, Fake, Writer};
-
-    #[tokio::test(start_paused = true)]
-    async fn requests_wait_for_their_turn() {
-        let fake = Fake::new(|_| Answer::ok("{}"));
-        let server = ApiServer::new(fake.service(), RateLimit::new(10.0, 2));
-        let started = Instant::now();
-        for _ in 0..7 {
-            server.perform(&Call::get("/".to_owned())).await.expect("the server is kind");
-        }
-        assert_eq!(started.elapsed().as_millis(), 500);
-        server.with_own_limit().perform(&Call::get("/".to_owned())).await.expect("the server is kind");
-        assert_eq!(started.elapsed().as_millis(), 500);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_server_that_asks_for_patience_gets_it() {
-        let fake = Fake::numbered(|number, _| match number {
-            0 | 1 => Answer::status(429, "slow down").with_header("retry-after", "3"),
-            _ => Answer::ok("{}"),
-        });
-        let server = ApiServer::new(fake.service(), None);
-        let started = Instant::now();
-        server.perform(&Call::post("/".to_owned(), b"{}".to_vec())).await.expect("it answers in the end");
-        assert_eq!(started.elapsed().as_secs(), 6);
-
-        let fake = Fake::new(|_| Answer::status(429, "slow down").with_header("retry-after", "1"));
-        let server = ApiServer::new(fake.service(), None);
-        let error = server.perform(&Call::get("/".to_owned())).await.expect_err("it never answers");
-        assert_eq!((error.code(), error.to_string().as_str()), (Some(429), "slow down"));
-        assert_eq!(fake.requests().len(), 11);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn an_error_is_told_in_the_words_of_the_server() {
-        let fake = Fake::new(|_| Answer::plain(404, "404 page not found\n"));
-        let server = ApiServer::new(fake.service(), None);
-        let error = server.fetch(&Call::get("/apis/x".to_owned())).await.expect_err("nothing is there");
-        assert_eq!(error.to_string(), "the server answered 404 Not Found: 404 page not found");
-        let agent = fake.requests()[0].header("user-agent");
-        assert!(agent.starts_with("supercargo/") && agent.ends_with(" scheduler"), "{agent}");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_server_that_says_nothing_is_given_up() {
-        let fake = Fake::new(|_| Answer::never());
-        let server = ApiServer::new(fake.service(), None);
-        let started = Instant::now();
-        let error = server.fetch(&Call::get("/".to_owned())).await.expect_err("there is no answer");
-        assert!(matches!(error, RequestError::TimedOut { .. }), "{error}");
-        assert_eq!(started.elapsed(), SILENCE_MAX);
-
-        // An answer that stops in its middle, and one that comes slowly.
-        let writers: Mutex<Vec<Writer>> = Mutex::default();
-        let fake = Fake::new(move |asked| {
-            let (writer, answer) = Answer::streamed();
-            let _ = writer.send(Ok("{".into()));
-            if asked.path == "/slow" {
-                tokio::spawn(async move {
-                    sleep(SILENCE_MAX - Duration::from_secs(1)).await;
-                    let _ = writer.send(Ok("\"kind\":".into()));
-                    sleep(SILENCE_MAX - Duration::from_secs(1)).await;
-                    let _ = writer.send(Ok("1}".into()));
-                });
-            } else {
-                writers.lock().expect("no test panics here").push(writer);
-            }
-            answer
-        });
-        let server = ApiServer::new(fake.service(), None);
-        let started = Instant::now();
-        let error = server.fetch(&Call::get("/".to_owned())).await.expect_err("the answer has no end");
-        assert!(matches!(error, RequestError::TimedOut { .. }), "{error}");
-        assert_eq!(started.elapsed(), SILENCE_MAX);
-        let slow = server.fetch(&Call::get("/slow".to_owned())).await.expect("it comes bit by bit");
-        assert_eq!(slow, r#"{"kind":1}"#);
-    }
-}
+mod tests;

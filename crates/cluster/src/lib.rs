@@ -1,6 +1,6 @@
-//! The live driver: the only crate that talks to a real API server.
+//! The live driver: what is scheduled comes from an API server and goes to it through this crate.
 //!
-//! [`ApiServer::connect`] finds the server. [`list()`] lists a kind once, [`watch()`] keeps up with it. [`Performer`] does in the
+//! [`list()`] lists a kind once, [`watch()`] keeps up with it. [`Performer`] does in the
 //! world what the scheduler orders.
 //!
 //! Objects are read as text and bodies are written as text: no types of the API stand between the wire and the

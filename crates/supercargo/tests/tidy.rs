@@ -106,6 +106,18 @@ fn no_signature_of_the_sdk_names_another_ones_types() {
     }
 }
 
+/// `docs/adr/0010-a-client-of-our-own.md` has the reasons.
+#[test]
+fn only_our_own_client_talks_to_api_servers() {
+    for manifest in files(&root(), "Cargo.toml") {
+        for foreign in ["k8s-openapi", "kube", "kube-client"] {
+            let is_named =
+                read(&manifest).lines().any(|line| line.split([' ', '.', '=']).next() == Some(foreign));
+            assert!(!is_named, "{} must not depend on {foreign}: use supercargo-client", manifest.display());
+        }
+    }
+}
+
 /// Every plugin has its doc comment, and the reference is made of them.
 #[test]
 fn every_plugin_says_what_it_is() {

@@ -173,7 +173,7 @@ impl Process {
         };
         let address = surroundings.server.address();
         info!(
-            server = address.as_deref().unwrap_or("given as a client"),
+            server = address.unwrap_or("given as a service"),
             identity = surroundings.identity,
             lease,
             "Scheduling for API server"

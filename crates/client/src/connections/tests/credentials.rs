@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use super::*;
-use crate::request::RequestError;
+use crate::error::RequestError;
 
 /// A server that answers 200 to requests with the token that it likes and 401 to all others, and keeps the heads of all.
 struct Guarded {
@@ -57,14 +57,14 @@ impl Guarded {
         self.heads.lock().expect("free").last().cloned().expect("something was asked")
     }
 
-    async fn client(&self, folder: &Path, user: Value) -> ApiServer {
+    async fn client(&self, folder: &Path, user: &Value) -> ApiServer {
         let file = kubeconfig(folder, &self.address, user);
         let options = ConnectOptions { kubeconfig: Some(file), ..ConnectOptions::default() };
         ApiServer::connect(&options).await.expect("the kubeconfig is good")
     }
 }
 
-fn kubeconfig(folder: &Path, server: &str, user: Value) -> PathBuf {
+fn kubeconfig(folder: &Path, server: &str, user: &Value) -> PathBuf {
     let text = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "prod",
         "clusters": [{ "name": "c", "cluster": { "server": server } }],
@@ -121,10 +121,10 @@ impl Script {
 async fn a_plugin_is_run_once_for_all_who_ask() {
     let script = Script::saying(&json!({ "token": "first" }));
     let server = Guarded::start("first").await;
-    let client = server.client(script.folder.path(), script.user()).await;
+    let client = server.client(script.folder.path(), &script.user()).await;
     assert_eq!(script.runs(), 0, "nobody has asked yet");
     let lease = client.with_own_connections().expect("the credentials are good");
-    let (clone, other) = (client.clone(), server.client(script.folder.path(), script.user()).await);
+    let (clone, other) = (client.clone(), server.client(script.folder.path(), &script.user()).await);
     let (a, b, c, d) = tokio::join!(client.get("/a"), lease.get("/b"), clone.get("/c"), other.get("/d"));
     for answer in [a, b, c, d] {
         answer.expect("the token is good");
@@ -149,7 +149,7 @@ async fn a_plugin_is_run_once_for_all_who_ask() {
 async fn what_has_expired_is_asked_for_again() {
     let script = Script::saying(&json!({ "token": "first", "expirationTimestamp": "2001-01-01T00:00:00Z" }));
     let server = Guarded::start("first").await;
-    let client = server.client(script.folder.path(), script.user()).await;
+    let client = server.client(script.folder.path(), &script.user()).await;
     client.get("/").await.expect("the server does not mind");
     assert_eq!(script.runs(), 1);
     let Authorization::Plugin(plugin) = &client.connections().expect("real ones").target().authorization
@@ -212,7 +212,7 @@ async fn a_plugin_that_fails_gives_nothing_away() {
     ] {
         let script = Script::new(&script);
         let server = Guarded::start("any").await;
-        let client = server.client(script.folder.path(), script.user()).await;
+        let client = server.client(script.folder.path(), &script.user()).await;
         let lease = client.with_own_connections().expect("nothing was asked");
         let (first, second) = tokio::join!(client.get("/a"), lease.get("/b"));
         for answer in [first, second, client.get("/c").await] {
@@ -243,7 +243,7 @@ async fn the_hint_of_the_kubeconfig_is_repeated() {
             "installHint": "Get it\n  from IT.",
         } });
         let error =
-            server.client(folder.path(), user).await.get("/").await.expect_err("no plugin").to_string();
+            server.client(folder.path(), &user).await.get("/").await.expect_err("no plugin").to_string();
         assert!(error.contains(expected), "{error}");
         assert!(error.ends_with("the kubeconfig says: Get it from IT."), "{error}");
     }
@@ -266,7 +266,7 @@ async fn a_plugin_is_found_beside_its_kubeconfig_and_told_about_the_cluster() {
         "apiVersion": "client.authentication.k8s.io/v1", "command": "./plugin.sh",
         "interactiveMode": "Never", "provideClusterInfo": true,
     } });
-    let client = server.client(folder.path(), user).await;
+    let client = server.client(folder.path(), &user).await;
     client.get("/").await.expect("the token is good");
     let told: Value =
         serde_json::from_str(&std::fs::read_to_string(told).expect("it was told")).expect("as JSON");
@@ -282,7 +282,7 @@ async fn a_token_file_is_read_again_every_minute_and_when_it_was_refused() {
     std::fs::write(&file, "first\n").expect("written");
     let server = Guarded::start("first").await;
     // Relative to the kubeconfig.
-    let client = server.client(folder.path(), json!({ "tokenFile": "token" })).await;
+    let client = server.client(folder.path(), &json!({ "tokenFile": "token" })).await;
     client.get("/").await.expect("the token is good");
     std::fs::write(&file, "second\n").expect("written");
     client.get("/").await.expect("the first is still good");
@@ -304,7 +304,7 @@ async fn a_token_file_is_read_again_every_minute_and_when_it_was_refused() {
 async fn who_is_not_known_is_told_to_log_in_again() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let server = Guarded::start("good").await;
-    let client = server.client(folder.path(), json!({ "token": "expired" })).await;
+    let client = server.client(folder.path(), &json!({ "token": "expired" })).await;
     let error = client.get("/api/v1/namespaces").await.expect_err("the token has expired");
     let file = folder.path().join("kubeconfig");
     assert_eq!(
@@ -330,7 +330,7 @@ async fn a_user_may_be_taken_for_another() {
         "token": "t", "as": "bob", "as-uid": "7", "as-groups": ["dev", "ops"],
         "as-user-extra": { "Example.com/Reason": ["a b"] },
     });
-    server.client(folder.path(), user).await.get("/").await.expect("the token is good");
+    server.client(folder.path(), &user).await.get("/").await.expect("the token is good");
     let head = server.last_head().to_ascii_lowercase();
     for line in [
         "impersonate-user: bob",
@@ -348,7 +348,7 @@ async fn a_server_may_be_below_a_path() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let server = Guarded::start("t").await;
     let file =
-        kubeconfig(folder.path(), &format!("{}/k8s/clusters/c-1/", server.address), json!({ "token": "t" }));
+        kubeconfig(folder.path(), &format!("{}/k8s/clusters/c-1/", server.address), &json!({ "token": "t" }));
     let options = ConnectOptions { kubeconfig: Some(file), ..ConnectOptions::default() };
     let client = ApiServer::connect(&options).await.expect("the kubeconfig is good");
     client.get("/api/v1/pods?limit=1").await.expect("the token is good");
