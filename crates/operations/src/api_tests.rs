@@ -180,3 +180,42 @@ async fn the_client_authority_is_followed() {
     assert!(tokio::time::timeout(minutes, following).await.is_err());
     assert_eq!(followed.get().as_deref(), Some("PEM"), "what cannot be looked up stays");
 }
+
+/// Whatever the API server forbids shows in one place, from which `/readyz` is answered.
+#[tokio::test]
+async fn every_right_that_is_missing_is_noted() {
+    let forbidden = json!({"kind": "Status", "message": "User \"s\" cannot do that", "reason": "Forbidden"});
+    let (server, _) = server(403, forbidden);
+    let rule = |group: &str, resource: &str, verb: &str| {
+        format!("{{apiGroups: [{group:?}], resources: [{resource:?}], verbs: [{verb:?}]}}")
+    };
+    let (reviewer, user) = (ApiReviewer::new(&server), User::anonymous());
+    let lease = ApiLeaseStore::new(server.with_own_connections().expect("it has none"), "n", "l");
+    let mut expected = Vec::new();
+    let mut check = |error: String, missing: String| {
+        assert!(error.contains(&missing), "{error} does not name {missing}");
+        expected.push(missing);
+        let shown = server.missing_rights().check().expect_err("a right is missing");
+        assert!(expected.iter().all(|rule| shown.contains(rule)), "{shown} is not {expected:?}");
+    };
+    let error = reviewer.review_token("secret").await.expect_err("forbidden");
+    check(error, rule("authentication.k8s.io", "tokenreviews", "create"));
+    let error = reviewer.review_access(&user, "get", "/metrics").await.expect_err("forbidden");
+    check(error, rule("authorization.k8s.io", "subjectaccessreviews", "create"));
+    let error = look_up_client_authority(&server).await.expect_err("forbidden");
+    check(error, rule("", "configmaps", "get"));
+    let error = lease.get().await.expect_err("forbidden").to_string();
+    check(error, rule("coordination.k8s.io", "leases", "get"));
+    let error = lease.create(json!({})).await.expect_err("forbidden").to_string();
+    check(error, rule("coordination.k8s.io", "leases", "create"));
+    let error = lease.update(json!({})).await.expect_err("forbidden").to_string();
+    check(error, rule("coordination.k8s.io", "leases", "update"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_authority_that_cannot_be_looked_up_is_looked_up_again_soon() {
+    let (server, asked) = server(403, failure(403, "Forbidden"));
+    let following = follow_client_authority(server, FollowedAuthority::new(Some("PEM".to_owned())));
+    assert!(tokio::time::timeout(std::time::Duration::from_secs(100), following).await.is_err());
+    assert_eq!(asked.lock().expect("free").len(), 3, "after 60 s, 75 s and 90 s");
+}
