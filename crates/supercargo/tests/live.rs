@@ -56,24 +56,28 @@ fn run(folder: &Path, kubeconfig: &str, arguments: &[&str]) -> Output {
 fn server(answer: Option<String>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = format!("http://{}", listener.local_addr().expect("it listens"));
-    std::thread::Builder::new()
-        .spawn(move || {
-            let mut silent = Vec::new();
-            while let Ok((mut stream, _)) = listener.accept() {
-                let Some(answer) = &answer else {
-                    silent.push(stream);
-                    continue;
-                };
+    in_background(move || {
+        let mut silent = Vec::new();
+        while let Ok((mut stream, _)) = listener.accept() {
+            let Some(answer) = answer.clone() else {
+                silent.push(stream);
+                continue;
+            };
+            in_background(move || {
                 let mut asked = [0; 8192];
                 while stream.read(&mut asked).is_ok_and(|length| length > 0) {
                     if stream.write_all(answer.as_bytes()).is_err() {
-                        break;
+                        return;
                     }
                 }
-            }
-        })
-        .expect("threads can be started");
+            });
+        }
+    });
     address
+}
+
+fn in_background(work: impl FnOnce() + Send + 'static) {
+    std::thread::Builder::new().spawn(work).expect("threads can be started");
 }
 
 fn refusal(code: u16, message: &str) -> String {
