@@ -241,7 +241,7 @@ fn names<T>(entries: &BTreeMap<String, T>) -> String {
     let shown: Vec<&str> = entries.keys().take(NAMES_SHOWN_MAX).map(String::as_str).collect();
     let others = entries.len() - shown.len();
     let more = if others > 0 { format!(" and {others} more") } else { String::new() };
-    format!("there are {}{more}", shown.join(", "))
+    format!("known: {}{more}", shown.join(", "))
 }
 
 #[cfg(test)]

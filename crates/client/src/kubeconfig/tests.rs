@@ -128,9 +128,9 @@ clusters:
     let kubeconfig = Kubeconfig::from_file(&write(&folder, "kubeconfig", text));
     let kubeconfig = kubeconfig.unwrap_or_else(|fault| panic!("{fault:?}"));
     for (context, expected) in [
-        ("d", "there is no context \"d\" in it: there are a, b, c"),
+        ("d", "there is no context \"d\" in it: known: a, b, c"),
         ("a", "the context \"a\" names the user \"nobody\", who is not there: there is none"),
-        ("b", "the context \"b\" names the cluster \"nowhere\", which is not there: there are here"),
+        ("b", "the context \"b\" names the cluster \"nowhere\", which is not there: known: here"),
     ] {
         let Err(fault) = kubeconfig.choose(Some(context)) else { panic!("{context} is whole") };
         assert_eq!(fault.reason, expected);
