@@ -1,8 +1,9 @@
 //! What is wrong with extenders. kube-scheduler looks at little of it before it asks an extender for the first time; what it would
 //! start with is a warning here.
 
+// Only the form of addresses, which is all that `core` has of networks: nothing is sent anywhere.
+use core::net::Ipv6Addr;
 use std::collections::BTreeSet;
-use std::net::Ipv6Addr;
 
 use supercargo_framework::GoDuration;
 use supercargo_model::names::{label_key_problems, resource};

@@ -1,7 +1,9 @@
 //! `supercargo config convert`.
 
 use clap::{Args, ValueEnum};
-use supercargo_config::{Loaded, Problem, Problems, SupercargoConfiguration, load_all, minimal_json, minimal_yaml};
+use supercargo_config::{
+    Loaded, Problem, Problems, SupercargoConfiguration, load_all, minimal_json, minimal_yaml,
+};
 
 use crate::input;
 use crate::outcome::Outcome;

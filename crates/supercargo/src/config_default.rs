@@ -25,8 +25,8 @@ pub(crate) fn run(options: &DefaultOptions, registry: &Registry) -> anyhow::Resu
             match reading.into_result() {
                 Ok(loaded) => loaded,
                 Err(_) => {
-                    let stderr =
-                        format!("error: {file} is not a configuration\n") + &config_check::lines(file, &problems);
+                    let stderr = format!("error: {file} is not a configuration\n")
+                        + &config_check::lines(file, &problems);
                     return Ok(Outcome { stderr, code: 1, ..Outcome::default() });
                 }
             }

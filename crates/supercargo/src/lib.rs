@@ -43,6 +43,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -179,11 +180,19 @@ fn given_flags(command: &clap::Command, matches: &ArgMatches) -> BTreeSet<String
 /// The commands, under the name by which they were called: kubectl runs `kubectl-supercargo` for `kubectl supercargo`.
 fn command(program: Option<&OsString>) -> clap::Command {
     let name = program.and_then(|program| Path::new(program).file_stem()).unwrap_or_default();
+    let command = CommandLine::command().version(VERSION.as_str()).propagate_version(true);
     match name.to_str() {
-        Some("kubectl-supercargo") => CommandLine::command().bin_name("kubectl supercargo"),
-        _ => CommandLine::command(),
+        Some("kubectl-supercargo") => command.bin_name("kubectl supercargo"),
+        _ => command,
     }
 }
+
+/// What `--version` prints behind the name, with the commit if whoever built it named one.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let commit = run::COMMIT.filter(|commit| !["", "unknown"].contains(commit));
+    let commit = commit.map(|commit| format!(" (commit {commit})")).unwrap_or_default();
+    format!("{}{commit}, decides as kube-scheduler {}", run::VERSION, run::EMULATED_VERSION)
+});
 
 fn run(line: CommandLine, registry: &Registry) -> Outcome {
     let result = match line.command {

@@ -68,7 +68,12 @@ fn read_case(line: &[u8], is_cut: bool) -> Result<Case<'_>, String> {
         return Err(format!("it is longer than {CASE_BYTES_MAX} bytes"));
     }
     let text = std::str::from_utf8(line).map_err(|_| "it is no text in UTF-8".to_owned())?;
-    serde_json::from_str(text).map_err(|error| error.to_string())
+    let text = text.trim_end();
+    if !text.trim_start().starts_with('{') {
+        return Err("it is no JSON object".to_owned());
+    }
+    // The line is the input's, and is named already.
+    serde_json::from_str(text).map_err(|error| error.to_string().replace(" at line 1 column ", " at column "))
 }
 
 /// The cases that could not be judged.
@@ -84,9 +89,11 @@ impl Failures {
         self.cases += 1;
         if !verdict.error.is_empty() {
             self.failed += 1;
-            self.first.get_or_insert_with(|| match verdict.error.strip_prefix(&format!("{} ", verdict.name)) {
-                Some(_) => verdict.error.clone(),
-                None => format!("line {line}, {}: {}", verdict.name, verdict.error),
+            self.first.get_or_insert_with(|| {
+                match verdict.error.strip_prefix(&format!("{} ", verdict.name)) {
+                    Some(_) => verdict.error.clone(),
+                    None => format!("line {line}, {}: {}", verdict.name, verdict.error),
+                }
             });
         }
     }

@@ -88,8 +88,8 @@ fn note(release: &Release, path: &str, problems: &mut Problems) {
         release.api_version(),
         release.kubernetes
     );
-    let hint = "codes W100 to W199 name paths of this file, all others paths of the converted one, which \
-                `supercargo config convert` prints"
+    let hint = "what has a line is of this file; other paths are of the converted one, which `supercargo config convert` \
+                prints"
         .to_owned();
     problems.push(Problem::new(&codes::CONVERTED, below(path, "apiVersion"), message).with_hint(hint));
 }

@@ -44,6 +44,7 @@ pub(super) struct Settings {
 impl Settings {
     /// What the flags say, and the file that they name.
     pub(super) fn of(flags: &RunFlags, registry: &Registry, files: &Files) -> anyhow::Result<Self> {
+        flags.check()?;
         let (text, file) = match flags.config.as_deref() {
             None => (None, None),
             // Standard input is read once.
@@ -78,8 +79,8 @@ impl Settings {
         if let Some(running) = running {
             warnings.extend(keep_fixed(&mut kube, running));
         }
-        let profiles = build_profiles(&kube, registry)
-            .map_err(|problems| config_check::unusable(name, &problems))?;
+        let profiles =
+            build_profiles(&kube, registry).map_err(|problems| config_check::unusable(name, &problems))?;
         let ties = match own.tie_break {
             TieBreak::Seeded => Ties::Seeded,
             TieBreak::SmallestName => Ties::SmallestName,
