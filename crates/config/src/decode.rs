@@ -235,6 +235,7 @@ impl Reader {
     }
 }
 
+#[derive(Clone, Copy)]
 enum Kind {
     Kube,
     Own,

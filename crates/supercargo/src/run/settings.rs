@@ -57,20 +57,20 @@ impl Settings {
                 (Some(text), Some(file))
             }
         };
-        Ok(Settings { file, ..Settings::of_text(flags, registry, text, None)? })
+        Ok(Settings { file, ..Settings::of_text(flags, registry, text.as_deref(), None)? })
     }
 
     /// The same with what the file holds. What cannot be changed while the scheduler runs stays as it is in `running`.
     pub(super) fn of_text(
         flags: &RunFlags,
         registry: &Registry,
-        text: Option<String>,
+        text: Option<&str>,
         running: Option<&KubeSchedulerConfiguration>,
     ) -> anyhow::Result<Self> {
         let file = flags.config.as_deref().map(Path::to_string_lossy);
         let (overrides, mut warnings) = flags.overrides();
         let name = file.as_deref().unwrap_or("the configuration");
-        let mut reading = read_or_default(text.as_deref());
+        let mut reading = read_or_default(text);
         // Flags go before the file, and are checked with it.
         apply(overrides, &mut reading.loaded.kube);
         let Loaded { mut kube, own, conversion } =
