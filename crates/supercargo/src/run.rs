@@ -21,6 +21,9 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use tracing::{error, warn};
 
+pub(crate) use pages::EMULATED_VERSION;
+pub(crate) use process::{COMMIT, VERSION};
+
 use crate::outcome::Outcome;
 use process::{Process, Surroundings};
 

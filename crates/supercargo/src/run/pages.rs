@@ -14,7 +14,7 @@ use super::decisions::{DECISIONS_PATH, DecisionsPage};
 use super::process::VERSION;
 
 /// The version of kube-scheduler whose decisions, flags and metrics these are.
-pub(super) const EMULATED_VERSION: &str = "1.36";
+pub(crate) const EMULATED_VERSION: &str = "1.36";
 
 /// What is served.
 pub(super) struct Pages {

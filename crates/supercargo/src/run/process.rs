@@ -27,9 +27,9 @@ use super::settings::Settings;
 use crate::serving::serve;
 
 /// What this is.
-pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The commit that it was built from, if whoever built it has said so.
-const COMMIT: Option<&str> = option_env!("SUPERCARGO_COMMIT");
+pub(crate) const COMMIT: Option<&str> = option_env!("SUPERCARGO_COMMIT");
 
 /// How many commands may wait for the scheduler.
 const COMMANDS_WAITING_MAX: usize = 16;
