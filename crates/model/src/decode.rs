@@ -147,8 +147,8 @@ impl Decoder {
             _ => {
                 let readable = (self.kinds.iter())
                     .find(|readable| readable.id.kind == kind && readable.id.api_version() == api_version);
-                let kept = (self.kept.iter())
-                    .find(|kept| kept.kind == kind && kept.api_version() == api_version);
+                let kept =
+                    (self.kept.iter()).find(|kept| kept.kind == kind && kept.api_version() == api_version);
                 match (readable, kept) {
                     (Some(readable), None) => readable.read(json).map(Decoded::Object),
                     (readable, Some(kept)) => {

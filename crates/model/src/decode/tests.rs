@@ -342,7 +342,10 @@ fn objects_of_some_kinds_keep_their_text() {
         assert_eq!(object.raw.as_ref().map(|raw| raw.as_json()), is_kept.then_some(&*json));
         assert_eq!(object.get::<ReplicaSet>().is_some(), kind == "ReplicaSet");
     }
-    assert!(matches!(decoder.decode(r#"{"apiVersion":"apps/v1","kind":"DaemonSet"}"#), Ok(Decoded::Unread { .. })));
+    assert!(matches!(
+        decoder.decode(r#"{"apiVersion":"apps/v1","kind":"DaemonSet"}"#),
+        Ok(Decoded::Unread { .. })
+    ));
 }
 
 #[test]
