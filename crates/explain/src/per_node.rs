@@ -116,7 +116,10 @@ impl Explainer<'_> {
 
     fn example(&self, pod: &Arc<Pod>) -> Option<NodeExample> {
         let Verdict::Pending(obstacles) = self.explain(pod).verdict else { return None };
-        Some(NodeExample { node: node_of(pod)?.to_owned(), hints: obstacles.hints })
+        let (node, mut hints) = (node_of(pod)?.to_owned(), obstacles.hints);
+        // That it could go elsewhere without its node affinity is no help: that is what makes it a pod for this node.
+        hints.retain(|hint| hint.examples.contains(&node));
+        Some(NodeExample { node, hints })
     }
 }
 

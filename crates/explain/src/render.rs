@@ -107,7 +107,10 @@ fn render_per_node(text: &mut String, workload: &str, per_node: &PerNode, detail
     if let Some(example) = example {
         match &*example.hints {
             [] => {
-                text.push_str(&format!("  nothing that was tried would help by itself on {}\n", example.node))
+                text.push_str(&format!(
+                    "  nothing that was tried would help by itself on {}\n",
+                    example.node
+                ));
             }
             hints => {
                 text.push_str(&format!("  what would help on {}:\n", example.node));

@@ -71,7 +71,7 @@ pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::R
 /// The pods to make copies of, unbound.
 fn models(files: &mut ClusterFiles, names: &[String]) -> anyhow::Result<Vec<Arc<Pod>>> {
     if names.is_empty() {
-        let pods = files.to_count();
+        let pods = files.pods_to_count();
         if pods.is_empty() {
             bail!("no pod to count: name one with --like, or give a manifest of one with -f");
         }

@@ -127,7 +127,7 @@ impl ClusterFiles {
     }
 
     /// The pods to count more of: those of manifests, or else whatever is not placed yet.
-    pub(crate) fn to_count(&mut self) -> Vec<Arc<Pod>> {
+    pub(crate) fn pods_to_count(&mut self) -> Vec<Arc<Pod>> {
         let only_manifests = self.holds_manifests();
         let mut pods = if only_manifests { self.manifests.clone() } else { self.pending.clone() };
         let mut expected = std::mem::take(&mut self.expected);

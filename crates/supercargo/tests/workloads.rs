@@ -125,6 +125,8 @@ shop/agent: its pods fit on 1 of 2 nodes
         &(cluster() + &heavy),
     );
     let explanations: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let hints = &explanations[0]["perNode"]["example"]["hints"];
+    assert_eq!(hints.as_array().map(Vec::len), Some(1), "only what helps on that node: {hints}");
     assert_eq!(explanations[0]["perNode"]["fits"], 1);
     assert_eq!(explanations[0]["workload"]["wants"], 2);
     let important = heavy

@@ -47,7 +47,7 @@ fn pods_have_the_labels_and_the_owner_that_their_controller_gives_them() {
             json!({ "app": "n", "job-name": "n-new", "batch.kubernetes.io/job-name": "n-new" }),
         ),
         (
-            vec![workload("ds", "d", json!({})), node("n1", json!({}), json!({}))],
+            vec![workload("ds", "d", json!({})), node("n1", &json!({}), &json!({}))],
             "DaemonSet/d",
             json!({ "app": "d", "controller-revision-hash": "new" }),
         ),
@@ -78,11 +78,11 @@ fn a_daemon_goes_to_every_node_that_it_is_meant_for() {
     let taint = |effect: &str| json!({ "taints": [{ "key": "k", "effect": effect }] });
     let cordon = json!({ "taints": [{ "key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule" }] });
     let nodes = [
-        node("plain", json!({}), json!({ "disk": "ssd" })),
-        node("tainted", taint("NoSchedule"), json!({})),
-        node("hostile", taint("NoExecute"), json!({})),
-        node("disliked", taint("PreferNoSchedule"), json!({})),
-        node("cordoned", cordon, json!({})),
+        node("plain", &json!({}), &json!({ "disk": "ssd" })),
+        node("tainted", &taint("NoSchedule"), &json!({})),
+        node("hostile", &taint("NoExecute"), &json!({})),
+        node("disliked", &taint("PreferNoSchedule"), &json!({})),
+        node("cordoned", &cordon, &json!({})),
     ];
     let template =
         |spec: Value| json!({ "template": { "spec": with(spec, "containers", json!([{ "name": "c" }])) } });

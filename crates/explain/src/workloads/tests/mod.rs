@@ -103,13 +103,16 @@ fn leaving(pod: Value) -> Value {
     with(pod, "metadata.deletionTimestamp", json!("2026-01-01T00:00:00Z"))
 }
 
-fn node(name: &str, spec: Value, labels: Value) -> Value {
+fn node(name: &str, spec: &Value, labels: &Value) -> Value {
     json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name, "labels": labels }, "spec": spec })
 }
 
 fn names(pods: &WorkloadPods) -> Vec<&str> {
     pods.pods.iter().filter_map(|pod| pod["metadata"]["name"].as_str()).collect()
 }
+
+/// What, the objects, how many are wanted, exist and are created, and what these are called.
+type Count = (&'static str, Vec<Value>, (u64, u64, u64), &'static [&'static str]);
 
 /// How many each kind wants, has and creates, and what these are called.
 #[test]
@@ -126,7 +129,7 @@ fn pods_are_counted_as_the_controllers_count_them() {
             json!({ "batch.kubernetes.io/job-completion-index": index }),
         )
     };
-    let table: Vec<(&str, Vec<Value>, (u64, u64, u64), &[&str])> = vec![
+    let table: Vec<Count> = vec![
         ("replicas default to 1", vec![workload("deploy", "w", json!({}))], (1, 0, 1), &["w-new-1"]),
         ("0 is none", vec![workload("deploy", "w", json!({ "replicas": 0 }))], (0, 0, 0), &[]),
         (
