@@ -9,9 +9,9 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     escape(text, is_control)
 }
 
-/// The same for a text of several lines, whose line breaks stay.
+/// The same for a text of several lines, whose line breaks and tabs stay.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
-    escape(text, |character| character != '\n' && is_control(character))
+    escape(text, |character| !['\n', '\t'].contains(&character) && is_control(character))
 }
 
 fn escape(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
@@ -21,7 +21,7 @@ fn escape(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     for character in text[first..].chars() {
         match character {
             '\n' if is_escaped('\n') => escaped.push_str("\\n"),
-            '\t' => escaped.push_str("\\t"),
+            '\t' if is_escaped('\t') => escaped.push_str("\\t"),
             '\r' => escaped.push_str("\\r"),
             other if is_escaped(other) => {
                 write!(escaped, "\\u{:04x}", u32::from(other)).expect("writing to a string does not fail");
@@ -48,7 +48,7 @@ mod tests {
         for (text, line, lines) in [
             ("web-1", "web-1", "web-1"),
             ("ü ✓", "ü ✓", "ü ✓"),
-            ("a\nb\tc\r", "a\\nb\\tc\\r", "a\nb\\tc\\r"),
+            ("a\nb\tc\r", "a\\nb\\tc\\r", "a\nb\tc\\r"),
             ("\u{1b}[31mred", "\\u001b[31mred", "\\u001b[31mred"),
             (
                 "x\u{7f}\u{9b}\u{202e}\u{2028}",

@@ -51,9 +51,11 @@ pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::R
     let mut capacities: Vec<Capacity> = Vec::new();
     if options.like.is_empty() && files.manifests.is_empty() {
         files.keep_ours(&scheduler);
-        namespace.into_iter().for_each(|namespace| files.keep_namespace(namespace));
+        namespace.map_or(Ok(()), |namespace| files.keep_namespace(namespace))?;
     }
-    for kind in of_a_kind(models(&files, &options.like)?) {
+    let models = models(&files, &options.like)?;
+    files.require_nodes()?;
+    for kind in of_a_kind(models) {
         let profile = scheduler.profile(&kind[0])?;
         let how = CapacityOptions { now: now(), fixes: scheduler.fixes, most: options.most };
         let mut counted = capacity(profile, &mut files.cluster, &kind[0], how)?;
