@@ -7,6 +7,7 @@
 mod json;
 mod yaml;
 
+use self::json::NotJson;
 use crate::fault::Fault;
 use crate::objects::ItemKind;
 
@@ -73,7 +74,8 @@ pub(crate) fn cut(text: &str) -> Result<Cut<'_>, Fault> {
                     at = own_line(text, end)?;
                     continue;
                 }
-                Err(fault) => not_json = Some(fault),
+                Err(NotJson::Cut(fault)) => return Err(fault),
+                Err(NotJson::Other(fault)) => not_json = Some(fault),
             }
         }
         // The indentation belongs to the document.

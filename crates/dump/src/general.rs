@@ -49,6 +49,7 @@ fn options() -> Options {
     // What a document may take is limited by its size; these are for texts that mean more than they hold.
     serde_saphyr::options! {
         with_snippet: false,
+        emit_comments: false,
         budget: serde_saphyr::budget! {
             max_depth: DEPTH_MAX,
             flow_nesting_limit: DEPTH_MAX,
@@ -84,7 +85,14 @@ fn reason(error: &Error) -> String {
         Error::Eof { .. } => "the text ends too early: was it cut?".to_owned(),
         other => {
             let said = UserMessageFormatter.format_message(other).into_owned();
-            if said.contains("recursion limit") || said.contains("nesting limit") { too_deep() } else { said }
+            match () {
+                () if said.contains("recursion limit") || said.contains("nesting limit") => too_deep(),
+                () if said.contains("mapping values are not allowed") => {
+                    "a field cannot stand here: is this line, or the one above it, indented wrongly?"
+                        .to_owned()
+                }
+                () => said,
+            }
         }
     }
 }

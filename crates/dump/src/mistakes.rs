@@ -18,7 +18,10 @@ pub(crate) fn recognise(text: &str, offset: usize) -> Option<Mistake> {
     let text = &text[..text.floor_char_boundary(text.len().min(LOOKED_AT_MAX))];
     let end = text.len().min(offset);
     let end = memchr::memchr(b'\n', &text.as_bytes()[end..]).map_or(text.len(), |at| end + at);
-    template(&text[..end]).or_else(|| tab(&text[..end])).or_else(|| words(text))
+    // A line may be understood as the rest of the one before it, where the reader stumbles then.
+    let next =
+        text[end..].bytes().skip(1).position(|byte| byte == b'\n').map_or(text.len(), |at| end + 1 + at);
+    template(&text[..end]).or_else(|| tab(&text[..next])).or_else(|| words(text))
 }
 
 /// An expression in braces that stands for itself: those of others are in quotes.
@@ -120,7 +123,8 @@ mod tests {
             ("a: b\nreplicas: {{ .Values.replicas }}\n", 6, Some((15, "helm template"))),
             ("{{- if .x }}\na: b\n{{- end }}\n", 0, Some((0, "helm template"))),
             ("a:\n\tb: c\n", 3, Some((3, "spaces"))),
-            ("a: b\nc\n\tb: c\n", 5, None),
+            ("a: b\nc\n\tb: c\n", 5, Some((7, "spaces"))),
+            ("a: b\nc\n\tb: c\n", 0, None),
             ("error: the server doesn't have a resource type \"pod\"\n", 0, Some((0, "see to that error"))),
             ("# x\n\nError from server (Forbidden): nodes is forbidden\n", 0, Some((5, "see to that error"))),
             ("a: b\n", 0, None),

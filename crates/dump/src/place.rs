@@ -175,9 +175,11 @@ impl<'a> Walker<'a> {
         loop {
             let (event, span) = self.parser.next_event()?.ok()?;
             match event {
-                Event::StreamStart | Event::DocumentStart(..) => {}
                 Event::StreamEnd | Event::DocumentEnd => return None,
-                event => return Some((event, span.start.byte_offset()?)),
+                Event::MappingEnd | Event::SequenceEnd => return Some((event, span.start.byte_offset()?)),
+                // Whether there are events for comments depends on who else uses the parser.
+                event if event.is_node() => return Some((event, span.start.byte_offset()?)),
+                _ => {}
             }
         }
     }

@@ -251,12 +251,10 @@ impl ClusterFiles {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        match shown.is_empty() {
-            true => format!("no object in {} has a namespace", self.place),
-            false => {
-                format!("there {} {}{more}", if known.len() == 1 { "is" } else { "are" }, shown.join(", "))
-            }
+        if shown.is_empty() {
+            return format!("no object in {} has a namespace", self.place);
         }
+        format!("the namespaces there are: {}{more}", shown.join(", "))
     }
 
     fn verb(&self, plural: &str) -> String {

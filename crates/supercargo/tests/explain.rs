@@ -108,7 +108,7 @@ fn pods_with_claims_of_their_own_are_explained_one_by_one() {
     };
     for (volumes, explained) in [("", 1), (scratch, 2)] {
         let dump =
-            pod("a", volumes) + &pod("b", volumes) + "{apiVersion: v1, kind: Node, metadata: {name: n}}\n";
+            pod("a", volumes) + &pod("b", volumes) + "{apiVersion: v1, kind: Node, metadata: {name: n1}}\n";
         let output = supercargo(&["explain", "-f", "-", "-o", "json"], &dump);
         let explanations: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
         assert_eq!(explanations.as_array().map(Vec::len), Some(explained), "{volumes}");
@@ -278,26 +278,26 @@ fn bad_dumps_get_clear_errors() {
     let node = "---\napiVersion: v1\nkind: Node\nmetadata:\n  name: n1\n";
     let old = "---\napiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata:\n  name: old\n";
     for (dump, expected) in [
-        (json[..json.len() - 9].to_owned(), &["<stdin>, line 1, column 90: EOF", "was it cut?"][..]),
+        (json[..json.len() - 9].to_owned(), &["<stdin>, line 1, column 92: EOF", "was it cut?"][..]),
         ("{\"a\": ".repeat(10), &["<stdin>, line 1", "EOF"]),
         (
             text.replace("cpu: 500m", "cpu: half"),
             &[
-                "<stdin>, line 64, column 16: Pod default/web-1: spec.containers[0].resources.requests.cpu: ",
+                "<stdin>, line 68, column 16: Pod default/web-1: spec.containers[0].resources.requests.cpu: ",
                 "half",
             ],
         ),
         (
             text.replace("cpu: 500m", "cpu: -1"),
             &[
-                "line 64, column 16: Pod default/web-1: spec.containers[0].resources.requests.cpu: nobody can ask for less",
+                "line 68, column 16: Pod default/web-1: spec.containers[0].resources.requests.cpu: nobody can ask for less",
             ],
         ),
         (
             text.replace("kind: Node\n", "kind: Nod\n"),
             &["<stdin>, line 5, column 9: object n1", "Nod", "is unknown"],
         ),
-        (format!("{text}{node}"), &["node n1 occurs twice: line 4 of <stdin>, and line 92 of <stdin>"]),
+        (format!("{text}{node}"), &["node n1 occurs twice: line 4 of <stdin>, and line 93 of <stdin>"]),
         (text[..text.len() / 2].to_owned(), &["the list ends without its kind: was the file cut?"]),
         ("a: [1, 2".to_owned(), &["<stdin>, line 1"]),
         (

@@ -106,6 +106,15 @@ fn notations() -> Vec<(&'static str, Vec<u8>)> {
         ("a space behind items", yaml.replace("\nitems:\n", "\nitems: \n")),
         ("items in quotes", yaml.replace("\nitems:\n", "\n\"items\":\n")),
         ("comments and empty lines", yaml.replace("\n- ", "\n\n# an object\n- ")),
+        (
+            "hundreds of comments",
+            yaml.replace("\nitems:\n", "\nitems: # all\n")
+                .replace("\n- ", &format!("{}\n- ", "\n# an object".repeat(100)))
+                .replace(
+                    "    containers:\n",
+                    &format!("    containers:\n{}", "    # a container\n".repeat(100)),
+                ),
+        ),
         ("comments behind values", yaml.replace("kind: Pod\n", "kind: Pod # a pod\n")),
         (
             "kind before items",

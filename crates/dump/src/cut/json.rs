@@ -15,12 +15,23 @@ const BETWEEN: &str = ",\n        ";
 /// What stands behind the last one.
 const LIST_END: &str = "\n    ],";
 
+/// Why a text is not JSON.
+pub(super) enum NotJson {
+    /// It ends too early. So it does as YAML.
+    Cut(Fault),
+    /// It may be YAML in flow style.
+    Other(Fault),
+}
+
 /// Cuts the value that starts there, and says where it ends.
-pub(super) fn cut<'a>(text: &'a str, start: usize, cut: &mut Cut<'a>) -> Result<usize, Fault> {
+pub(super) fn cut<'a>(text: &'a str, start: usize, cut: &mut Cut<'a>) -> Result<usize, NotJson> {
     let rest = &text[start..];
     let length = match cut_as_kubectl_writes(rest, cut) {
         Some(length) => length,
-        None => cut_by_reading(rest, cut).map_err(|fault| fault.within(start))?,
+        None => cut_by_reading(rest, cut).map_err(|not_json| match not_json {
+            NotJson::Cut(fault) => NotJson::Cut(fault.within(start)),
+            NotJson::Other(fault) => NotJson::Other(fault.within(start)),
+        })?,
     };
     Ok(start + length)
 }
@@ -54,17 +65,18 @@ fn cut_as_kubectl_writes<'a>(text: &'a str, cut: &mut Cut<'a>) -> Option<usize> 
     None
 }
 
-fn cut_by_reading<'a>(text: &'a str, cut: &mut Cut<'a>) -> Result<usize, Fault> {
+fn cut_by_reading<'a>(text: &'a str, cut: &mut Cut<'a>) -> Result<usize, NotJson> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     let value = match values.next() {
         Some(Ok(value)) => value.get(),
         Some(Err(error)) => {
-            return Err(match Trouble::of_json(text, &error) {
+            let fault = match Trouble::of_json(text, &error) {
                 Trouble::Malformed { offset, reason } => Fault::new(offset, reason),
                 Trouble::Meaning { reason, .. } => Fault::new(0, reason),
-            });
+            };
+            return Err(if error.is_eof() { NotJson::Cut(fault) } else { NotJson::Other(fault) });
         }
-        None => return Err(Fault::new(0, "the text ends here")),
+        None => return Err(NotJson::Cut(Fault::new(0, "the text ends here"))),
     };
     match list(value, true) {
         Ok(Some(list)) => {

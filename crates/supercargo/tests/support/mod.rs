@@ -26,6 +26,7 @@ pub(crate) fn run(arguments: &[&str], stdin: &[u8]) -> Output {
 }
 
 /// Checks how a run ended, and that its output says these things.
+#[allow(dead_code, reason = "not every test looks for words only")]
 #[track_caller]
 pub(crate) fn check(output: &Output, code: i32, expected: &[&str]) {
     let text =
