@@ -2,7 +2,7 @@
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use serde_saphyr::granit_parser::{Event, Parser, StrInput};
+use serde_saphyr::granit_parser::{Event, Options, Parser, StrInput};
 use supercargo_model::{FieldStep, printable};
 
 /// So much of a line is shown, at most.
@@ -106,7 +106,9 @@ impl<'de> Deserialize<'de> for Fields<'de> {
 
 /// Where a path leads in a YAML document, or as far as it leads. Behind an alias it is where the alias stands.
 pub(crate) fn find_in_yaml(yaml: &str, path: &[FieldStep]) -> usize {
-    let mut walker = Walker { parser: Parser::new_from_str(yaml), last: 0 };
+    let mut options = Options::default();
+    options.set_emit_comments(false);
+    let mut walker = Walker { parser: Parser::new_from_str_with_options(yaml, options), last: 0 };
     walker.find(path);
     walker.last
 }
@@ -177,7 +179,6 @@ impl<'a> Walker<'a> {
             match event {
                 Event::StreamEnd | Event::DocumentEnd => return None,
                 Event::MappingEnd | Event::SequenceEnd => return Some((event, span.start.byte_offset()?)),
-                // Whether there are events for comments depends on who else uses the parser.
                 event if event.is_node() => return Some((event, span.start.byte_offset()?)),
                 _ => {}
             }
