@@ -52,9 +52,11 @@ pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::R
     let mut capacities: Vec<Capacity> = Vec::new();
     if options.like.is_empty() && !files.holds_manifests() {
         files.keep_ours(&scheduler);
-        namespace.into_iter().for_each(|namespace| files.keep_namespace(namespace));
+        namespace.map_or(Ok(()), |namespace| files.keep_namespace(namespace))?;
     }
-    for kind in of_a_kind(models(&mut files, &options.like)?) {
+    let models = models(&mut files, &options.like)?;
+    files.require_nodes()?;
+    for kind in of_a_kind(models) {
         let profile = scheduler.profile(&kind[0])?;
         let how = CapacityOptions { now: now(), fixes: scheduler.fixes, most: options.most };
         let mut counted = capacity(profile, &mut files.cluster, &kind[0], how)?;
