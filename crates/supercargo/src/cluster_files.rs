@@ -13,6 +13,7 @@ use supercargo_model::{Cluster, Decoded, Decoder, KindId, Pod, Timestamp};
 
 use crate::input;
 use crate::live::{ConnectArguments, LiveObjects, wait_for};
+use crate::progress::Progress;
 
 /// The scheduler that decides: its profiles, and its own settings.
 pub(crate) struct Scheduler {
@@ -175,7 +176,10 @@ impl ClusterFiles {
         let mut read = ClusterFiles::empty("default", "the files");
         let mut seen = Seen { files, names: BTreeMap::new() };
         let mut holds_nodes = vec![false; files.len()];
+        let (mut progress, mut objects) = (Progress::new(), 0usize);
         let ignored = read_dumps(&named, &scheduler.decoder(), |location, object| {
+            objects += 1;
+            progress.tell(|| format!("read {objects} objects so far"));
             holds_nodes[location.dump] |= matches!(object, Decoded::Node(_));
             read.add(object, |kind, name| seen.note(kind, name, location))
         })?;

@@ -13,6 +13,7 @@ use crate::cluster_files::Scheduler;
 use crate::input;
 use crate::live::{ConnectArguments, LiveObjects, wait_for};
 use crate::outcome::Outcome;
+use crate::progress::Progress;
 
 /// Holds everything that was applied, once more.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -97,7 +98,9 @@ fn write(sources: &[Source<'_>], options: &DumpOptions) -> anyhow::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context("cannot write"),
     };
-    for source in sources {
+    let mut progress = Progress::beside_output();
+    for (number, source) in sources.iter().enumerate() {
+        progress.tell(|| format!("wrote {number} of {} objects", sources.len()));
         let mut object = source.object()?;
         if is_secret(&object) {
             continue;
@@ -116,7 +119,9 @@ fn write(sources: &[Source<'_>], options: &DumpOptions) -> anyhow::Result<()> {
 
 fn mask_of(sources: &[Source<'_>]) -> anyhow::Result<Mask> {
     let mut builder = MaskBuilder::default();
-    for source in sources {
+    let mut progress = Progress::beside_output();
+    for (number, source) in sources.iter().enumerate() {
+        progress.tell(|| format!("looked at {number} of {} objects", sources.len()));
         builder.see(&mut source.object()?);
     }
     Ok(builder.finish())

@@ -29,6 +29,7 @@ mod explain;
 mod input;
 mod live;
 mod outcome;
+mod progress;
 mod rbac;
 mod run;
 mod serving;
