@@ -46,6 +46,7 @@ impl<'a> Filling<'a> {
         original: &'a mut Cluster,
         pod: &'a Arc<Pod>,
         options: CapacityOptions,
+        budget: Budget,
         progress: &'a mut dyn FnMut(usize),
     ) -> Self {
         // The engine finds the profile of a pod by its name; here the profile is given.
@@ -58,7 +59,6 @@ impl<'a> Filling<'a> {
             indexing: Indexing::On,
         };
         let engine = Engine::new(vec![named], how);
-        let budget = Budget::new(options.most);
         let mut filling =
             Filling { profile, original, engine, pod, options, budget, placed: 0, by_row: Vec::new(), progress };
         filling.begin_anew();
@@ -71,13 +71,18 @@ impl<'a> Filling<'a> {
             Way::Ended(limit) => limit,
             Way::Left => self.fill_plainly()?,
         };
+        Ok((limit, self.into_nodes()))
+    }
+
+    /// How many copies are on which nodes.
+    pub(super) fn into_nodes(mut self) -> Vec<NodeCapacity> {
         let cluster = self.engine.cluster.snapshot();
         let filled = (0u32..).zip(&self.by_row).filter(|(_, fits)| **fits > 0);
         let nodes = filled.map(|(row, fits)| NodeCapacity {
             node: cluster.node(Row(row)).name().to_string(),
             fits: *fits,
         });
-        Ok((limit, nodes.collect()))
+        nodes.collect()
     }
 
     /// Puts each copy where the engine says, as long as its index knows.
@@ -110,7 +115,7 @@ impl<'a> Filling<'a> {
     /// Places copies by asking every plugin. Where those that have something to say about the pod look at nothing but the node
     /// itself, it does not matter for a full cluster in which order nodes are filled, so that is done side by side; only if
     /// fewer are counted, the scores decide.
-    fn fill_plainly(&mut self) -> Result<CapacityLimit, ClusterError> {
+    pub(super) fn fill_plainly(&mut self) -> Result<CapacityLimit, ClusterError> {
         let independent = self.nodes_are_independent();
         if independent {
             if let Some(limit) = self.fill_side_by_side()? {
@@ -121,7 +126,8 @@ impl<'a> Filling<'a> {
         self.fill_one_by_one(independent)
     }
 
-    /// Fills all nodes, in any order; none if that takes more copies than are counted.
+    /// Fills all nodes, in any order; none if that takes more copies than are counted. Where it takes too much work, as many
+    /// as were placed do fit, though the scheduler might put that many elsewhere.
     fn fill_side_by_side(&mut self) -> Result<Option<CapacityLimit>, ClusterError> {
         let memories = Memories::default();
         let mut rows = self.engine.cluster.snapshot().rows().to_vec();

@@ -35,18 +35,19 @@ pub(super) struct Budget {
     /// No more copies than this.
     pub(super) copies: usize,
     /// What it means that so many were placed; none if that is what was asked for.
-    copies_limit: Option<CountingLimit>,
-    looks: u64,
-    looks_max: u64,
+    pub(super) copies_limit: Option<CountingLimit>,
+    pub(super) looks: u64,
+    /// No limit if none is given.
+    pub(super) looks_max: Option<u64>,
 }
 
 impl Budget {
     /// As it follows from how many are wished for.
     pub(super) fn new(most: Option<usize>) -> Self {
         let (copies, copies_limit, looks_max) = match most {
-            None => (COPIES_DEFAULT_MAX, Some(CountingLimit::Count), LOOKS_MAX),
-            Some(most) if most > COPIES_MAX => (COPIES_MAX, Some(CountingLimit::MostCount), u64::MAX),
-            Some(most) => (most, None, u64::MAX),
+            None => (COPIES_DEFAULT_MAX, Some(CountingLimit::Count), Some(LOOKS_MAX)),
+            Some(most) if most > COPIES_MAX => (COPIES_MAX, Some(CountingLimit::MostCount), None),
+            Some(most) => (most, None, None),
         };
         Budget { copies, copies_limit, looks: 0, looks_max }
     }
@@ -67,7 +68,7 @@ impl Budget {
 
     /// Whether enough work was done.
     pub(super) fn is_spent(&self) -> bool {
-        self.looks >= self.looks_max
+        self.looks_max.is_some_and(|most| self.looks >= most)
     }
 }
 

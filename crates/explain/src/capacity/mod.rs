@@ -14,6 +14,7 @@ use supercargo_model::{Cluster, ClusterError, Pod, Timestamp};
 
 use crate::obstacles::Obstacle;
 use filling::Filling;
+use limits::Budget;
 
 pub use limits::{COPIES_DEFAULT_MAX, COPIES_MAX, CountingLimit};
 pub use template::template;
@@ -97,7 +98,8 @@ pub fn capacity(
     progress: &mut dyn FnMut(usize),
 ) -> Result<Capacity, ClusterError> {
     let copied = template(cluster.snapshot(), pod);
-    let (limit, mut nodes) = Filling::new(profile, cluster, &copied, options, progress).run()?;
+    let budget = Budget::new(options.most);
+    let (limit, mut nodes) = Filling::new(profile, cluster, &copied, options, budget, progress).run()?;
     nodes.sort_by(|a, b| (Reverse(a.fits), &a.node).cmp(&(Reverse(b.fits), &b.node)));
     Ok(Capacity {
         pod: pod.key(),
@@ -107,3 +109,6 @@ pub fn capacity(
         limit,
     })
 }
+
+#[cfg(test)]
+mod tests;

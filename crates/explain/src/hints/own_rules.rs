@@ -1,17 +1,21 @@
 //! Rules of the pod's own that could be relaxed.
 
+use rustc_hash::FxHashMap;
 use supercargo_framework::PodField;
 use supercargo_model::pod::WhenUnsatisfiable;
 use supercargo_model::taints::{Effect, Taint, UNSCHEDULABLE_TAINT, find_forbidding};
-use supercargo_model::{Labels, PodSpec};
+use supercargo_model::{Labels, PodSpec, Row};
 
 use super::Search;
 use crate::remedy::{Hint, Remedy};
 use crate::text::nodes;
-use crate::what_if::{taint_text, tolerate};
+use crate::what_if::{taint_text, tolerate, toleration_of};
 
 /// How far the skew of a constraint is raised to see whether that helps.
 const SKEW_STEPS: [i32; 5] = [1, 2, 5, 10, 100];
+
+/// So many tolerations are tried: twice as many as there are hints.
+const TAINTS_TRIED_MAX: usize = 16;
 
 /// What cordoned nodes are taken to be tainted with.
 pub(super) fn cordon() -> Taint {
@@ -26,21 +30,45 @@ pub(super) fn drop_host_ports(spec: &mut PodSpec) {
 
 impl Search<'_> {
     pub(super) fn tolerations(&self) -> Vec<Hint> {
-        let mut taints: Vec<&Taint> = Vec::new();
-        for row in self.blocked_only_by(&["TaintToleration"]) {
-            if let Some(taint) = find_forbidding(self.node(row).taints(), &self.pod.spec.tolerations)
-                && !taints.contains(&taint)
-            {
-                taints.push(taint);
-            }
+        let taints = self.forbidding_taints();
+        if taints.is_empty() {
+            return Vec::new();
         }
+        let tolerations = &self.pod.spec.tolerations;
+        let reach = self.within_reach(&[PodField::Tolerations]).into_iter();
+        let reach: Vec<(Row, Option<&Taint>)> =
+            reach.map(|row| (row, find_forbidding(self.node(row).taints(), tolerations))).collect();
         let hints = taints.into_iter().filter_map(|taint| {
-            let rows = self.opened(&[PodField::Tolerations], |spec| tolerate(spec, taint));
+            // Nodes that another taint closes stay closed.
+            let toleration = toleration_of(taint);
+            let may_open = |first: &Option<&Taint>| first.is_none_or(|first| toleration.tolerates(first));
+            let rows = reach.iter().filter(|(_, first)| may_open(first)).map(|(row, _)| *row);
+            let rows = self.feasible_with(&rows.collect::<Vec<Row>>(), |spec| tolerate(spec, [taint]));
             self.hint(Remedy::toleration(taint), &rows, |opens| {
                 format!("a toleration for {} opens {}", taint_text(taint), nodes(opens))
             })
         });
         hints.collect()
+    }
+
+    /// The first taint of each node that nothing but taints keeps the pod from; of too many, those of most nodes.
+    fn forbidding_taints(&self) -> Vec<&Taint> {
+        let mut counts: Vec<(&Taint, usize)> = Vec::new();
+        let mut places: FxHashMap<&Taint, usize> = FxHashMap::default();
+        for row in self.blocked_only_by(&["TaintToleration"]) {
+            if let Some(taint) = find_forbidding(self.node(row).taints(), &self.pod.spec.tolerations) {
+                let place = *places.entry(taint).or_insert(counts.len());
+                if place == counts.len() {
+                    counts.push((taint, 0));
+                }
+                counts[place].1 += 1;
+            }
+        }
+        if counts.len() > TAINTS_TRIED_MAX {
+            counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+            counts.truncate(TAINTS_TRIED_MAX);
+        }
+        counts.into_iter().map(|(taint, _)| taint).collect()
     }
 
     /// Nodes that are fine but for being cordoned, which most often shows as a taint too.
@@ -50,7 +78,7 @@ impl Search<'_> {
         if rows.is_empty() {
             return None;
         }
-        let rows = self.feasible_with(&rows, |spec| tolerate(spec, &cordon()));
+        let rows = self.feasible_with(&rows, |spec| tolerate(spec, [&cordon()]));
         let node = self.node(*rows.first()?).name();
         self.hint(Remedy::Uncordon { node: node.to_string() }, &rows, |opens| match opens {
             1 => format!("{node} is cordoned, and would do"),
