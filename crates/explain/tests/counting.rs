@@ -75,11 +75,11 @@ fn kinds() -> Vec<(&'static str, PodBuilder)> {
         ("a host port", web().host_port(8080)),
         ("a shared claim", claiming("shared")),
         ("a claim in a zone", claiming("zonal")),
+        ("a claim, spread over zones", claiming("shared").spread(spread(ZONE, 1, "DoNotSchedule"))),
         (
-            "a claim, spread over zones",
-            claiming("shared").spread(spread(ZONE, 1, "DoNotSchedule")),
+            "tolerant",
+            web().toleration("dedicated", "a", "NoSchedule").spread(spread(ZONE, 1, "DoNotSchedule")),
         ),
-        ("tolerant", web().toleration("dedicated", "a", "NoSchedule").spread(spread(ZONE, 1, "DoNotSchedule"))),
         ("important", web().priority(10)),
     ]
 }
@@ -131,7 +131,9 @@ fn one_by_one(
         let thoroughness = Thoroughness::FirstRejection;
         let rules = Rules { blame_all_plugins: false, ..Rules::CONFORMANCE };
         let evaluation = evaluate(profile, context, pod, rules, thoroughness, &mut 0);
-        let Some(row) = evaluation.chosen.filter(|_| most != Some(count)) else { return (placed, evaluation) };
+        let Some(row) = evaluation.chosen.filter(|_| most != Some(count)) else {
+            return (placed, evaluation);
+        };
         let node = cluster.snapshot().node(row).name().clone();
         *placed.entry(node.to_string()).or_default() += 1;
         let (uid, name) = (format!("one-by-one-{count}").into(), format!("{}-{count}", pod.name).into());

@@ -59,7 +59,8 @@ impl<W: Write> Line<W> {
         }
         self.due = elapsed + PACE;
         self.is_shown = true;
-        let shown: String = text().chars().filter(|character| !character.is_control()).take(WIDTH_MAX).collect();
+        let shown: String =
+            text().chars().filter(|character| !character.is_control()).take(WIDTH_MAX).collect();
         // Whether anybody sees it is no reason to stop.
         let _ = write!(self.output, "\r\x1b[K{shown}").and_then(|()| self.output.flush());
     }

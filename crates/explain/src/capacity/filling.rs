@@ -59,8 +59,17 @@ impl<'a> Filling<'a> {
             indexing: Indexing::On,
         };
         let engine = Engine::new(vec![named], how);
-        let mut filling =
-            Filling { profile, original, engine, pod, options, budget, placed: 0, by_row: Vec::new(), progress };
+        let mut filling = Filling {
+            profile,
+            original,
+            engine,
+            pod,
+            options,
+            budget,
+            placed: 0,
+            by_row: Vec::new(),
+            progress,
+        };
         filling.begin_anew();
         filling
     }
@@ -78,10 +87,8 @@ impl<'a> Filling<'a> {
     pub(super) fn into_nodes(mut self) -> Vec<NodeCapacity> {
         let cluster = self.engine.cluster.snapshot();
         let filled = (0u32..).zip(&self.by_row).filter(|(_, fits)| **fits > 0);
-        let nodes = filled.map(|(row, fits)| NodeCapacity {
-            node: cluster.node(Row(row)).name().to_string(),
-            fits: *fits,
-        });
+        let nodes = filled
+            .map(|(row, fits)| NodeCapacity { node: cluster.node(Row(row)).name().to_string(), fits: *fits });
         nodes.collect()
     }
 
@@ -227,7 +234,7 @@ impl<'a> Filling<'a> {
     }
 
     /// Whether a pod on one node changes nothing for the others: no plugin that has something to say looks further than
-    /// the node.
+    /// the node. What plugins remember stays as it is, because nothing is reserved for copies.
     fn nodes_are_independent(&mut self) -> bool {
         let evaluation = self.evaluate(RULES, Thoroughness::EveryWord);
         let Some((_, words)) = evaluation.words.first().filter(|_| evaluation.error.is_none()) else {
@@ -236,7 +243,7 @@ impl<'a> Filling<'a> {
         let speaking = words.iter().filter(|word| !word.status.is_skip()).map(|word| word.plugin);
         { speaking }.all(|name| {
             let plugin = self.profile.plugins().iter().find(|plugin| plugin.name == name);
-            plugin.is_some_and(|plugin| !plugin.reads.topology && !plugin.reads.memory)
+            plugin.is_some_and(|plugin| !plugin.reads.topology)
         })
     }
 

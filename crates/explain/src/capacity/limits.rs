@@ -11,7 +11,8 @@ pub const COPIES_DEFAULT_MAX: usize = 1_000_000;
 /// However many are wished for, counting stops here: the copies take some three gigabytes then.
 pub const COPIES_MAX: usize = 10_000_000;
 
-/// Without a wish for more, so many looks at nodes are taken where the index has no answer: some ten seconds' worth.
+/// Without a wish for more, so many looks at nodes are taken where the index has no answer: some five to ten
+/// seconds' worth.
 pub(super) const LOOKS_MAX: u64 = 10_000_000;
 
 /// Plugins may go through the pods of a node, of which so many take as long as another look.
@@ -59,11 +60,7 @@ impl Budget {
 
     /// The limit that was reached with so many copies; none yet, or none because that is what was asked for.
     pub(super) fn limit(&self, placed: usize) -> Option<CountingLimit> {
-        if placed >= self.copies {
-            self.copies_limit
-        } else {
-            self.is_spent().then_some(CountingLimit::Work)
-        }
+        if placed >= self.copies { self.copies_limit } else { self.is_spent().then_some(CountingLimit::Work) }
     }
 
     /// Whether enough work was done.

@@ -19,11 +19,8 @@ impl Cluster {
         old_rows.sort_unstable_by(|a, b| before.node(*a).name().cmp(before.node(*b).name()));
         let in_place = old_rows.len() == before.row_count()
             && old_rows.iter().enumerate().all(|(new, old)| old.0 as usize == new);
-        let (state, zones) = if in_place {
-            (before, self.zones.clone())
-        } else {
-            rearranged(&before, &self.zones, &old_rows)
-        };
+        let (state, zones) =
+            if in_place { (before, self.zones.clone()) } else { rearranged(&before, &self.zones, &old_rows) };
         Cluster {
             state,
             interner: Interner::default(),
