@@ -4,19 +4,19 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// Without a wish for more or less, counting stops here: beyond it nobody asks how many, and each copy takes some three
-/// hundred bytes while it is counted.
+/// Without a wish for more or less, counting stops here: beyond it nobody asks how many, and each copy takes some 250
+/// bytes while it is counted.
 pub const COPIES_DEFAULT_MAX: usize = 1_000_000;
 
-/// However many are wished for, counting stops here: the copies take some three gigabytes then.
+/// However many are wished for, counting stops here: the copies take two and a half gigabytes then.
 pub const COPIES_MAX: usize = 10_000_000;
 
-/// Without a wish for more, so many looks at nodes are taken where the index has no answer: some five to ten
+/// Without a wish for more, so many looks at nodes are taken where the index has no answer: five to twenty
 /// seconds' worth.
 pub(super) const LOOKS_MAX: u64 = 10_000_000;
 
 /// Plugins may go through the pods of a node, of which so many take as long as another look.
-const PODS_A_LOOK: u64 = 64;
+const PODS_A_LOOK: u64 = 256;
 
 /// Which limit counting stopped at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

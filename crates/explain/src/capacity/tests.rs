@@ -105,7 +105,7 @@ fn a_wish_for_more_lifts_the_limits_but_one() {
     assert_eq!(budget.limit(COPIES_DEFAULT_MAX - 1), None);
     assert_eq!(budget.limit(COPIES_DEFAULT_MAX), Some(CountingLimit::Count));
     for _ in 0..LOOKS_MAX / 2 {
-        budget.look(64);
+        budget.look(256);
     }
     assert_eq!(budget.limit(7), Some(CountingLimit::Work));
     let mut budget = Budget::new(Some(usize::MAX));
