@@ -2,16 +2,19 @@
 
 use std::future::Future;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use supercargo_cluster::{
-    ApiServer, ConnectOptions, ListError, ListRequest, PODS, PODS_NOT_FINISHED, WholeList, list,
-};
+use supercargo_client::{ApiServer, ConnectOptions};
+use supercargo_cluster::{ListError, ListRequest, PODS, PODS_NOT_FINISHED, WholeList, list};
 use supercargo_model::KindId;
 
 use crate::cluster_files::Scheduler;
 use crate::outcome::Outcome;
+
+/// How long the first byte of an answer may take: somebody waits for it.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// One thread for the network, one for the work.
 const THREADS: usize = 2;
@@ -40,7 +43,7 @@ pub(crate) struct LiveObjects {
 impl ConnectArguments {
     pub(crate) fn options(&self) -> ConnectOptions {
         let ConnectArguments { kubeconfig, context, master } = self.clone();
-        ConnectOptions { kubeconfig, context, master, ..ConnectOptions::default() }
+        ConnectOptions { kubeconfig, context, master, patience: PATIENCE, ..ConnectOptions::default() }
     }
 
     pub(crate) async fn connect(&self) -> anyhow::Result<ApiServer> {
