@@ -4,22 +4,25 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use clap::{Args, ValueEnum};
-use supercargo_explain::{Asked, Detail, Explainer, Explanation, render, render_asked};
+use supercargo_explain::{Asked, Detail, Explainer, Explanation, WorkloadSummary, render, render_asked};
 use supercargo_framework::{Context, Memories, Registry};
 use supercargo_model::Pod;
 use supercargo_model::pod::VolumeSource;
 
 use crate::ask::AskArguments;
 use crate::cluster_files::{ClusterFiles, Scheduler, now};
+use crate::expected::{self, Expected};
 use crate::live::{ConnectArguments, wait_for};
+use crate::named::Named;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::side_by_side::side_by_side;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainOptions {
-    /// Only this pod of the live cluster, pending or bound; without a namespace, of -n, or the kubeconfig's
-    #[arg(value_name = "[NAMESPACE/]NAME")]
+    /// Only this pod of the live cluster, pending or bound; without a namespace, of -n, or the kubeconfig's. Or a workload,
+    /// such as `deploy/web`: its pods that are pending, and those it would still create
+    #[arg(value_name = "[NAMESPACE/][KIND/]NAME")]
     pub(crate) live_pod: Option<String>,
     /// What `supercargo dump`, or `kubectl get … -o yaml` or `-o json`, printed; `-` is standard input. Without files the
     /// API server is asked
@@ -35,8 +38,9 @@ pub(crate) struct ExplainOptions {
     /// The scheduler's configuration; the default one if not given
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<String>,
-    /// Only this pod of the files, pending or bound; without a namespace, of -n, or the namespace `default`
-    #[arg(long, value_name = "[NAMESPACE/]NAME", conflicts_with = "live_pod")]
+    /// Only this pod of the files, pending or bound; without a namespace, of -n, or the namespace `default`. Or a workload,
+    /// such as `deploy/web`
+    #[arg(long, value_name = "[NAMESPACE/][KIND/]NAME", conflicts_with = "live_pod")]
     pub(crate) pod: Option<String>,
     /// How to print it
     #[arg(short, long, value_enum, default_value_t = View::Table)]
@@ -73,7 +77,7 @@ impl ExplainOptions {
     /// What the running scheduler says about a pod of the live cluster. If there is nobody to ask, that is noted, and what
     /// can be computed has to do.
     fn ask(&self, scheduler: &Scheduler, files: &mut ClusterFiles, name: &str) -> Option<Asked> {
-        if !self.files.is_empty() || self.ask.is_nobody() {
+        if !self.files.is_empty() || self.ask.is_nobody() || Named::parse(name).workload.is_some() {
             return None;
         }
         let pod = files.full_name(name);
@@ -116,6 +120,7 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
         (pods, _) => pods?,
     };
     let kinds = of_a_kind(pods);
+    let expected = std::mem::take(&mut files.expected);
     let memories = Memories::default();
     let context = Context {
         cluster: files.cluster.snapshot(),
@@ -146,8 +151,9 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
             asked
         });
     }
+    explanations.extend(expected::explain(&expected, &explainers, &scheduler)?);
     Ok(Outcome {
-        stdout: print(&explanations, options.output)?,
+        stdout: print(&explanations, &expected, options.output)?,
         stderr: scheduler.notes + &files.notes,
         code: 0,
     })
@@ -161,9 +167,15 @@ fn chosen_pods(
 ) -> anyhow::Result<Vec<Arc<Pod>>> {
     let Some(name) = name else {
         files.keep_ours(scheduler);
+        Expected::gather(&files.expected, &mut files.pending);
         return Ok(std::mem::take(&mut files.pending));
     };
+    let named = Named::parse(name);
+    if named.workload.is_some() {
+        return files.keep_workload(&named);
+    }
     let pod = files.find(name)?.clone();
+    files.expected.clear();
     let Some(node) = &pod.node_name else { return Ok(vec![pod]) };
     files.cluster.remove_pod(&pod.uid);
     let key = pod.key();
@@ -197,16 +209,25 @@ fn alike(a: &Pod, b: &Pod) -> bool {
         && !has_own_claims()
 }
 
-fn print(explanations: &[Explanation], view: View) -> anyhow::Result<String> {
+fn print(explanations: &[Explanation], expected: &[Expected], view: View) -> anyhow::Result<String> {
     let detail = match view {
         View::Json => return Ok(serde_json::to_string_pretty(explanations)? + "\n"),
         View::Table => Detail::Table,
         View::Wide => Detail::Wide,
     };
+    let silent = expected::silent(expected);
     if explanations.is_empty() {
-        return Ok("no pod is pending\n".to_owned());
+        return Ok(format!("{silent}no pod is pending\n"));
     }
-    let texts: Vec<String> = explanations.iter().map(|explanation| render(explanation, detail)).collect();
+    let mut texts: Vec<String> = Vec::new();
+    texts.extend(Some(silent).filter(|silent| !silent.is_empty()));
+    let mut last = None;
+    for explanation in explanations {
+        let heading = explanation.workload.as_ref().filter(|workload| last != Some(*workload));
+        let heading = heading.map(WorkloadSummary::text).unwrap_or_default();
+        texts.push(format!("{heading}{}", render(explanation, detail)));
+        last = explanation.workload.as_ref();
+    }
     Ok(texts.join("\n"))
 }
 
