@@ -20,6 +20,7 @@ use crate::expected::{self, Expected};
 use crate::input;
 use crate::live::{ConnectArguments, LiveObjects, wait_for};
 use crate::named::Named;
+use crate::progress::Progress;
 
 /// What messages call the place where objects of files are from.
 const FILES: &str = "the files";
@@ -212,7 +213,10 @@ impl ClusterFiles {
         let mut read = ClusterFiles::empty("default", FILES);
         let mut seen = Seen { dumps: &dumps, names: BTreeMap::new() };
         let mut holds_nodes = vec![false; files.len()];
+        let (mut progress, mut objects) = (Progress::new(), 0usize);
         let left_out = dumps.read(&expected::decoder(scheduler), |location, object| {
+            objects += 1;
+            progress.tell(|| format!("read {objects} objects so far"));
             holds_nodes[location.dump] |= matches!(object, Decoded::Node(_));
             read.add(object, location.dump, |kind, name| seen.note(kind, name, location))
         })?;

@@ -1,7 +1,8 @@
 //! `supercargo explain`.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use clap::{Args, ValueEnum};
 use supercargo_explain::{Asked, Detail, Explainer, Explanation, WorkloadSummary, render, render_asked};
@@ -15,6 +16,7 @@ use crate::expected::{self, Expected};
 use crate::live::{ConnectArguments, wait_for};
 use crate::named::Named;
 use crate::outcome::Outcome;
+use crate::progress::Progress;
 use crate::side_by_side::side_by_side;
 
 #[derive(Debug, Args)]
@@ -140,7 +142,16 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
         scheduler.profiles.iter().map(|profile| Explainer::new(profile, context.clone())).collect();
     let tasks = kinds.iter().map(|kind| Ok((&kind[0], &explainers[scheduler.profile_index(&kind[0])?])));
     let tasks: Vec<(&Arc<Pod>, &Explainer<'_>)> = tasks.collect::<anyhow::Result<_>>()?;
-    let mut explanations = side_by_side(&tasks, |(pod, explainer)| explainer.explain(pod));
+    let (done, progress) = (AtomicUsize::new(0), Mutex::new(Progress::new()));
+    let mut explanations = side_by_side(&tasks, |(pod, explainer)| {
+        let explanation = explainer.explain(pod);
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Ok(mut progress) = progress.try_lock() {
+            progress.tell(|| format!("explained {done} of {} kinds of pods", tasks.len()));
+        }
+        explanation
+    });
+    drop(progress);
     for (explanation, kind) in explanations.iter_mut().zip(&kinds) {
         explanation.alike = kind[1..].iter().map(|pod| pod.key()).collect();
         // Whoever is asked is asked about one pod.
