@@ -1,0 +1,50 @@
+//! Two quantities: they are read, printed, read again, compared and calculated with.
+
+#![no_main]
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use libfuzzer_sys::fuzz_target;
+use supercargo_model::Quantity;
+
+fuzz_target!(|text: &str| {
+    let (a, b) = text.split_once(' ').unwrap_or((text, "1"));
+    let (Ok(a), Ok(b)) = (a.parse::<Quantity>(), b.parse::<Quantity>()) else { return };
+    for quantity in [&a, &b] {
+        check_printing(quantity);
+    }
+    check_arithmetic(&a, &b);
+});
+
+/// What is printed is read as the same number, in text and in JSON, and is printed in the same way again.
+fn check_printing(quantity: &Quantity) {
+    let printed = quantity.to_string();
+    let read: Quantity = printed.parse().expect("what is printed can be read");
+    assert_eq!(read, *quantity, "{printed}");
+    assert_eq!(read.to_string(), printed);
+    assert_eq!(hash(&read), hash(quantity), "{printed}");
+    let json = serde_json::to_string(quantity).expect("is written as a text");
+    let read: Quantity = serde_json::from_str(&json).expect("what is written can be read");
+    assert_eq!(read, *quantity, "{json}");
+    let _ = (quantity.value(), quantity.milli_value());
+}
+
+fn check_arithmetic(a: &Quantity, b: &Quantity) {
+    let (mut forth, mut back) = (a.clone(), b.clone());
+    forth += b;
+    back += a;
+    assert_eq!(forth, back, "{a} + {b}");
+    forth -= b;
+    assert_eq!(forth, *a, "{a} + {b} - {b}");
+    assert_eq!(-(-a.clone()), *a);
+    let mut raised = a.clone();
+    raised.raise_to(b);
+    assert_eq!(raised, a.max(b).clone());
+    assert_eq!(a.cmp(b), b.cmp(a).reverse());
+}
+
+fn hash(quantity: &Quantity) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    quantity.hash(&mut hasher);
+    hasher.finish()
+}
