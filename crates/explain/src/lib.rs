@@ -17,7 +17,10 @@ mod text;
 mod what_if;
 mod workloads;
 
-pub use capacity::{Capacity, CapacityLimit, CapacityOptions, NodeCapacity, capacity, template};
+pub use capacity::{
+    COPIES_DEFAULT_MAX, COPIES_MAX, Capacity, CapacityLimit, CapacityOptions, CountingLimit, NodeCapacity,
+    capacity, template,
+};
 pub use explanation::{Explainer, Explanation, Verdict};
 pub use journal::{
     Asked, Journal, JournalLimits, PastDecision, PastOutcome, PlaceReport, PodReport, QueueName, render_asked,

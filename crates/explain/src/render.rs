@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use supercargo_model::printable;
+
 use crate::capacity::{Capacity, CapacityLimit};
 use crate::explanation::{Explanation, Verdict};
 use crate::journal::push_report;
@@ -43,18 +45,20 @@ pub fn render(explanation: &Explanation, detail: Detail) -> String {
     let pod = &explanation.pod;
     match &explanation.verdict {
         Verdict::Held { plugin, reason } => {
-            text.push_str(&format!("{pod} is not tried{alike}: {reason} ({plugin})\n"));
+            push_line(&mut text, &format!("{pod} is not tried{alike}: {reason} ({plugin})"));
         }
-        Verdict::Failed { error } => text.push_str(&format!("{pod} cannot be decided{alike}: {error}\n")),
+        Verdict::Failed { error } => {
+            push_line(&mut text, &format!("{pod} cannot be decided{alike}: {error}"))
+        }
         Verdict::Placed(placement) => {
-            text.push_str(&format!("{pod} would go to {}{alike}\n", placement.node));
+            push_line(&mut text, &format!("{pod} would go to {}{alike}", placement.node));
             render_placement(&mut text, placement, detail);
         }
         Verdict::Pending(obstacles) => {
-            text.push_str(&format!(
-                "{pod} would stay pending{alike}: none of {} fits\n",
-                nodes(obstacles.nodes)
-            ));
+            push_line(
+                &mut text,
+                &format!("{pod} would stay pending{alike}: none of {} fits", nodes(obstacles.nodes)),
+            );
             render_obstacles(&mut text, obstacles, detail);
         }
         Verdict::PerNode(per_node) => render_per_node(&mut text, pod, per_node, detail),
@@ -68,7 +72,7 @@ fn render_placement(text: &mut String, placement: &Placement, detail: Detail) {
         0 | 1 => String::new(),
         tied => format!(", {tied} of them equally good"),
     };
-    text.push_str(&format!("  {feasible}{tied}\n"));
+    push_line(text, &format!("  {feasible}{tied}"));
     let Some(first) = placement.candidates.first() else { return };
     let mut rows = vec![vec!["NODE".to_owned(), "TOTAL".to_owned()]];
     rows[0].extend(first.scores.iter().map(|(plugin, _)| plugin.clone()));
@@ -81,7 +85,7 @@ fn render_placement(text: &mut String, placement: &Placement, detail: Detail) {
         push_table(text, &rows, &[Align::Left, Align::Right]);
     }
     for plan in &placement.plans {
-        text.push_str(&format!("  {plan} first\n"));
+        push_line(text, &format!("  {plan} first"));
     }
     if let Some(runner_up) = &placement.runner_up {
         let differences: Vec<String> = runner_up
@@ -90,7 +94,7 @@ fn render_placement(text: &mut String, placement: &Placement, detail: Detail) {
             .map(|(plugin, difference)| format!("{plugin} {difference:+}"))
             .collect();
         let (node, behind) = (&runner_up.node, runner_up.behind);
-        text.push_str(&format!("  runner-up {node} is {behind} behind: {}\n", differences.join(", ")));
+        push_line(text, &format!("  runner-up {node} is {behind} behind: {}", differences.join(", ")));
     }
 }
 
@@ -123,23 +127,23 @@ fn render_per_node(text: &mut String, workload: &str, per_node: &PerNode, detail
 fn render_obstacles(text: &mut String, obstacles: &Obstacles, detail: Detail) {
     push_obstacles(text, &obstacles.obstacles, detail);
     if let Some(preemption) = &obstacles.preemption {
-        text.push_str(&format!("  {}\n", preemption_text(preemption, detail)));
+        push_line(text, &format!("  {}", preemption_text(preemption, detail)));
     }
     if !obstacles.hints.is_empty() {
-        text.push_str("  what would help:\n");
+        push_line(text, "  what would help:");
         for hint in &obstacles.hints {
-            text.push_str(&format!("    - {}", hint.text));
+            let mut line = format!("    - {}", hint.text);
             let is_named = hint.examples.iter().any(|node| hint.text.contains(node.as_str()));
             if hint.opens > 1 || !is_named {
-                text.push_str(&format!(" ({})", shorten_of(&hint.examples, detail.nodes(), hint.opens)));
+                line.push_str(&format!(" ({})", shorten_of(&hint.examples, detail.nodes(), hint.opens)));
             }
-            text.push('\n');
+            push_line(text, &line);
         }
     } else if obstacles.preemption.is_none() {
-        text.push_str("  nothing that was tried would help by itself\n");
+        push_line(text, "  nothing that was tried would help by itself");
     }
     if detail == Detail::Wide {
-        text.push_str(&format!("  event: {}\n", obstacles.message));
+        push_line(text, &format!("  event: {}", obstacles.message));
     }
 }
 
@@ -180,14 +184,17 @@ fn push_obstacles(text: &mut String, obstacles: &[Obstacle], detail: Detail) {
 /// What [`crate::capacity()`] found, as text.
 pub fn render_capacity(capacity: &Capacity, detail: Detail) -> String {
     let mut text = String::new();
-    let more = if matches!(capacity.limit, CapacityLimit::Enough) { "at least " } else { "" };
+    let more = match capacity.limit {
+        CapacityLimit::Enough | CapacityLimit::Stopped { .. } => "at least ",
+        CapacityLimit::Full { .. } | CapacityLimit::Failed { .. } => "",
+    };
     let on = nodes(capacity.nodes.len());
     let alike = match capacity.alike.len() {
         0 => String::new(),
         1 => format!(" or {}", capacity.alike[0]),
         others => format!(" or {others} others"),
     };
-    text.push_str(&format!("{more}{} more like {}{alike} fit, on {on}\n", capacity.fits, capacity.pod));
+    push_line(&mut text, &format!("{more}{} more like {}{alike} fit, on {on}", capacity.fits, capacity.pod));
     if !capacity.nodes.is_empty() {
         let mut counts: Vec<(usize, Vec<String>)> = Vec::new();
         for node in &capacity.nodes {
@@ -204,18 +211,25 @@ pub fn render_capacity(capacity: &Capacity, detail: Detail) -> String {
     }
     match &capacity.limit {
         CapacityLimit::Enough => {}
+        CapacityLimit::Stopped { message, .. } => text.push_str(&format!("  {message}\n")),
         CapacityLimit::Failed { error } => {
-            text.push_str(&format!("  the next one cannot be decided: {error}\n"));
+            push_line(&mut text, &format!("  the next one cannot be decided: {error}"));
         }
         CapacityLimit::Full { message, obstacles } => {
-            text.push_str("  what stops the next one:\n");
+            push_line(&mut text, "  what stops the next one:");
             push_obstacles(&mut text, obstacles, detail);
             if detail == Detail::Wide {
-                text.push_str(&format!("  event: {message}\n"));
+                push_line(&mut text, &format!("  event: {message}"));
             }
         }
     }
     text
+}
+
+/// Adds a line. What stands in it is from outside, and starts no other.
+pub(crate) fn push_line(text: &mut String, line: &str) {
+    text.push_str(&printable(line));
+    text.push('\n');
 }
 
 #[derive(Clone, Copy)]
@@ -226,11 +240,12 @@ pub(crate) enum Align {
 
 /// Columns as wide as their widest entry; the last alignment holds for all further columns.
 pub(crate) fn push_table(text: &mut String, rows: &[Vec<String>], align: &[Align]) {
+    let rows: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|cell| printable(cell)).collect()).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width =
         |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    for row in rows {
+    for row in &rows {
         let mut line = String::from("  ");
         for (column, cell) in row.iter().enumerate() {
             let width = widths[column];

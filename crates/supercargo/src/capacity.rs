@@ -13,6 +13,7 @@ use crate::explain::{View, of_a_kind};
 use crate::live::ConnectArguments;
 use crate::named::Named;
 use crate::outcome::Outcome;
+use crate::progress::Progress;
 
 #[derive(Debug, Args)]
 pub(crate) struct CapacityArguments {
@@ -33,7 +34,8 @@ pub(crate) struct CapacityArguments {
     /// The scheduler's configuration; the default one if not given
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<String>,
-    /// Stop counting here; the nodes are then those that so many pods would go to
+    /// Stop counting here; the nodes are then those that so many pods would go to. Without it counting stops at a million, or
+    /// earlier where it takes long
     #[arg(long)]
     pub(crate) most: Option<usize>,
     /// How to print it
@@ -52,15 +54,24 @@ pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::R
     let mut capacities: Vec<Capacity> = Vec::new();
     if options.like.is_empty() && !files.holds_manifests() {
         files.keep_ours(&scheduler);
-        namespace.into_iter().for_each(|namespace| files.keep_namespace(namespace));
+        namespace.map_or(Ok(()), |namespace| files.keep_namespace(namespace))?;
     }
-    for kind in of_a_kind(models(&mut files, &options.like)?) {
+    let kinds = of_a_kind(models(&mut files, &options.like)?);
+    files.require_nodes()?;
+    let mut progress = Progress::new();
+    for (number, kind) in kinds.iter().enumerate() {
         let profile = scheduler.profile(&kind[0])?;
+        let mut tell = |placed: usize| {
+            progress.tell(|| {
+                format!("counting pods like number {} of {}: {placed} so far", number + 1, kinds.len())
+            });
+        };
         let how = CapacityOptions { now: now(), fixes: scheduler.fixes, most: options.most };
-        let mut counted = capacity(profile, &mut files.cluster, &kind[0], how)?;
+        let mut counted = capacity(profile, &mut files.cluster, &kind[0], how, &mut tell)?;
         counted.alike = kind[1..].iter().map(|pod| pod.key()).collect();
         capacities.push(counted);
     }
+    drop(progress);
     Ok(Outcome {
         stdout: print(&capacities, options.output)?,
         stderr: scheduler.notes + &files.notes,

@@ -1,12 +1,14 @@
 //! `supercargo explain`.
 
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use clap::{Args, ValueEnum};
 use supercargo_explain::{Asked, Detail, Explainer, Explanation, WorkloadSummary, render, render_asked};
 use supercargo_framework::{Context, Memories, Registry};
-use supercargo_model::Pod;
 use supercargo_model::pod::VolumeSource;
+use supercargo_model::{Pod, printable};
 
 use crate::ask::AskArguments;
 use crate::cluster_files::{ClusterFiles, Scheduler, now};
@@ -14,6 +16,7 @@ use crate::expected::{self, Expected};
 use crate::live::{ConnectArguments, wait_for};
 use crate::named::Named;
 use crate::outcome::Outcome;
+use crate::progress::Progress;
 use crate::side_by_side::side_by_side;
 
 #[derive(Debug, Args)]
@@ -59,6 +62,11 @@ pub(crate) enum View {
 impl ExplainOptions {
     /// What cannot be meant.
     fn conflict(&self) -> Option<Outcome> {
+        if let (Some(file), true) = (&self.live_pod, self.files.is_empty())
+            && is_dump(file)
+        {
+            return Some(Outcome::wrong_usage(&format!("{file} is a file; to read it, write -f {file}")));
+        }
         if let (Some(pod), false) = (&self.live_pod, self.files.is_empty()) {
             return Some(Outcome::wrong_usage(&format!(
                 "{pod} is asked for in the live cluster, and -f names files: leave one out, or write --pod {pod}"
@@ -105,7 +113,7 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
     let mut files =
         ClusterFiles::load(&options.files, &options.connect, &scheduler, name.as_slice(), namespace)?;
     if let (None, Some(namespace)) = (name, namespace) {
-        files.keep_namespace(namespace);
+        files.keep_namespace(namespace)?;
     }
     let mut asked = name.and_then(|name| options.ask(&scheduler, &mut files, name));
     let pods = match (chosen_pods(&mut files, &scheduler, name), &asked) {
@@ -117,6 +125,9 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
         }
         (pods, _) => pods?,
     };
+    if !pods.is_empty() {
+        files.require_nodes()?;
+    }
     let kinds = of_a_kind(pods);
     let expected = std::mem::take(&mut files.expected);
     let memories = Memories::default();
@@ -131,7 +142,16 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
         scheduler.profiles.iter().map(|profile| Explainer::new(profile, context.clone())).collect();
     let tasks = kinds.iter().map(|kind| Ok((&kind[0], &explainers[scheduler.profile_index(&kind[0])?])));
     let tasks: Vec<(&Arc<Pod>, &Explainer<'_>)> = tasks.collect::<anyhow::Result<_>>()?;
-    let mut explanations = side_by_side(&tasks, |(pod, explainer)| explainer.explain(pod));
+    let (done, progress) = (AtomicUsize::new(0), Mutex::new(Progress::new()));
+    let mut explanations = side_by_side(&tasks, |(pod, explainer)| {
+        let explanation = explainer.explain(pod);
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Ok(mut progress) = progress.try_lock() {
+            progress.tell(|| format!("explained {done} of {} kinds of pods", tasks.len()));
+        }
+        explanation
+    });
+    drop(progress);
     for (explanation, kind) in explanations.iter_mut().zip(&kinds) {
         explanation.alike = kind[1..].iter().map(|pod| pod.key()).collect();
         // Whoever is asked is asked about one pod.
@@ -146,6 +166,13 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
         stderr: scheduler.notes + &files.notes,
         code: 0,
     })
+}
+
+/// Whether a name that should be a pod's is that of a file with objects. A pod may be called like a file, but not by chance.
+fn is_dump(name: &str) -> bool {
+    let path = Path::new(name);
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    ["yaml", "yml", "json"].contains(&ending) && path.is_file()
 }
 
 /// The pods to explain. One that is bound is explained as if it had to be placed again.
@@ -167,7 +194,8 @@ fn chosen_pods(
     files.expected.clear();
     let Some(node) = &pod.node_name else { return Ok(vec![pod]) };
     files.cluster.remove_pod(&pod.uid);
-    let key = pod.key();
+    let (key, node) = (pod.key(), printable(node));
+    let key = printable(&key);
     files
         .notes
         .push_str(&format!("note: {key} runs on {node}; this is what would become of it without that\n"));

@@ -48,11 +48,12 @@ fn a_table_for_each_pending_pod() {
 #[test]
 fn a_namespace_is_that_of_names_without_one_and_of_whatever_is_pending() {
     check_text(&["explain", "-f", "-", "-n", "default"], &cluster(), &format!("{WEB}\n{TRAIN}"));
-    check_text(&["explain", "-f", "-", "--namespace", "shop"], &cluster(), "no pod is pending\n");
+    let shop = cluster() + "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n";
+    check_text(&["explain", "-f", "-", "--namespace", "shop"], &shop, "no pod is pending\n");
     check_text(&["explain", "-f", "-", "--pod", "default/web-1", "-n", "shop"], &cluster(), WEB);
     let output = supercargo(&["explain", "-f", "-", "--pod", "web-1", "-n", "shop"], &cluster());
     check(&output, 1, &["there is no pod shop/web-1 in the files"]);
-    let output = supercargo(&["capacity", "-f", "-", "-n", "shop"], &cluster());
+    let output = supercargo(&["capacity", "-f", "-", "-n", "shop"], &shop);
     check(&output, 1, &["no pod to count"]);
     let output = supercargo(&["explain", "-f", "-", "--context", "staging"], &cluster());
     check(&output, 2, &["--context staging names a live cluster"]);
@@ -106,7 +107,8 @@ fn pods_with_claims_of_their_own_are_explained_one_by_one() {
         )
     };
     for (volumes, explained) in [("", 1), (scratch, 2)] {
-        let dump = pod("a", volumes) + &pod("b", volumes);
+        let dump =
+            pod("a", volumes) + &pod("b", volumes) + "{apiVersion: v1, kind: Node, metadata: {name: n1}}\n";
         let output = supercargo(&["explain", "-f", "-", "-o", "json"], &dump);
         let explanations: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
         assert_eq!(explanations.as_array().map(Vec::len), Some(explained), "{volumes}");
@@ -224,6 +226,86 @@ at least 3 more like default/web-1 fit, on 2 nodes
     );
 }
 
+/// Nodes in three zones, with room for so many pods and so much cpu, each with these taints; and a pod.
+fn large(nodes: usize, room: (&str, &str), taints: &serde_json::Value, pod: &serde_json::Value) -> String {
+    let (pods, cpu) = room;
+    let node = |number: usize| {
+        serde_json::json!({
+            "apiVersion": "v1", "kind": "Node",
+            "metadata": { "name": format!("n{number:03}"), "labels": { "zone": (number % 3).to_string() } },
+            "spec": { "taints": taints },
+            "status": { "allocatable": { "cpu": cpu, "memory": "64Gi", "pods": pods } },
+        })
+    };
+    let pod = serde_json::json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "p", "uid": "p", "labels": { "app": "p" } }, "spec": pod,
+    });
+    (0..nodes).map(node).chain([pod]).map(|object| format!("{object}\n")).collect()
+}
+
+/// Two zones take 2,000 pods, and the third, with one node more, may have one more than they.
+#[test]
+fn pods_that_are_spread_are_counted_in_a_large_cluster() {
+    let spec = serde_json::json!({
+        "containers": [{ "name": "c" }],
+        "topologySpreadConstraints": [{
+            "maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": { "matchLabels": { "app": "p" } },
+        }],
+    });
+    check_text(
+        &["capacity", "-f", "-"],
+        &large(301, ("20", "4"), &serde_json::json!([]), &spec),
+        "\
+6001 more like default/p fit, on 301 nodes
+  EACH  NODES  FOR EXAMPLE
+    20    282  n000, n001, n002, …
+    19     19  n246, n249, n252, …
+  what stops the next one:
+  NODES  PLUGIN             REASON                                                FOR EXAMPLE
+    282  NodeResourcesFit   Too many pods                                         n000, n001, n002, …
+     19  PodTopologySpread  node(s) didn't match pod topology spread constraints  n246, n249, n252, …
+",
+    );
+}
+
+/// However many pods a node takes: the time that counting takes is that of what is counted.
+#[test]
+fn nodes_that_take_any_number_of_pods_are_counted() {
+    let spec = serde_json::json!({ "containers": [{ "name": "c" }] });
+    let most = i64::MAX.to_string();
+    let none = serde_json::json!([]);
+    check_text(
+        &["capacity", "-f", "-", "--most", "30000"],
+        &large(1, (&most, "4"), &none, &spec),
+        "at least 30000 more like default/p fit, on 1 node\n   EACH  NODES  FOR EXAMPLE\n  30000      1  n000\n",
+    );
+    let output = supercargo(&["capacity", "-f", "-"], &large(1, ("20000", "4"), &none, &spec));
+    check(&output, 0, &["20000 more like default/p fit, on 1 node", "Too many pods"]);
+}
+
+#[test]
+fn many_taints_make_no_long_sentence() {
+    let taint = |key: &str, number: usize| serde_json::json!({ "key": format!("{key}{number}"), "value": "v", "effect": "NoSchedule" });
+    let taints: serde_json::Value = (0..2000).map(|number| taint("there", number)).collect();
+    let tolerations: serde_json::Value = (0..2000).map(|number| taint("other", number)).collect();
+    let spec = serde_json::json!({ "containers": [{ "name": "c" }], "tolerations": tolerations });
+    let text = large(20, ("110", "4"), &taints, &spec);
+    for (command, said) in [
+        ("capacity", "0 more like default/p fit, on 0 nodes"),
+        ("explain", "a toleration for there9=v:NoSchedule, and 1990 more"),
+    ] {
+        let output = supercargo(&[command, "-f", "-", "-o", "wide"], &text);
+        check(&output, 0, &[said, "20 node(s) had untolerated taint(s)"]);
+        let longest = String::from_utf8_lossy(&output.stdout).lines().map(str::len).max();
+        assert!(longest < Some(700), "{command}: {longest:?}");
+    }
+    let output = supercargo(&["explain", "-f", "-", "-o", "json"], &text);
+    let explanations: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let remedies = &explanations[0]["pending"]["hints"][0]["remedy"]["remedies"];
+    assert_eq!(remedies.as_array().map(Vec::len), Some(2000), "programs get all of it");
+}
+
 #[test]
 fn pods_that_are_alike_are_counted_once() {
     let pod = |name: &str| {
@@ -276,27 +358,44 @@ fn bad_dumps_get_clear_errors() {
     let node = "---\napiVersion: v1\nkind: Node\nmetadata:\n  name: n1\n";
     let old = "---\napiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata:\n  name: old\n";
     for (dump, expected) in [
-        (json[..json.len() - 9].to_owned(), &["<stdin> is not what kubectl prints", "EOF"][..]),
-        ("{\"a\": ".repeat(10), &["<stdin>", "EOF"]),
-        (text.replace("cpu: 500m", "cpu: half"), &["object 5", "Pod default/web-1", "requests.cpu", "half"]),
-        (text.replace("kind: Node\n", "kind: Nod\n"), &["object 1", "Nod", "is unknown"]),
-        (format!("{text}{node}"), &["node n1 occurs twice: object 1 of <stdin>, and object 7 of <stdin>"]),
+        (json[..json.len() - 9].to_owned(), &["<stdin>, line 1, column 92: EOF", "was it cut?"][..]),
+        ("{\"a\": ".repeat(10), &["<stdin>, line 1", "EOF"]),
+        (
+            text.replace("cpu: 500m", "cpu: half"),
+            &[
+                "<stdin>, line 68, column 16: Pod default/web-1: spec.containers[0].resources.requests.cpu: ",
+                "half",
+            ],
+        ),
+        (
+            text.replace("cpu: 500m", "cpu: -1"),
+            &[
+                "line 68, column 16: Pod default/web-1: spec.containers[0].resources.requests.cpu: nobody can ask for less",
+            ],
+        ),
+        (
+            text.replace("kind: Node\n", "kind: Nod\n"),
+            &["<stdin>, line 5, column 9: object n1", "Nod", "is unknown"],
+        ),
+        (format!("{text}{node}"), &["node n1 occurs twice: line 4 of <stdin>, and line 93 of <stdin>"]),
         (text[..text.len() / 2].to_owned(), &["the list ends without its kind: was the file cut?"]),
-        ("a: [1, 2".to_owned(), &["<stdin>, object 1"]),
-        ("x".repeat(8 << 20), &["<stdin>, object 1"]),
-        (format!("[{}", "1,".repeat(4 << 20)), &["<stdin> is not what kubectl prints"]),
+        ("a: [1, 2".to_owned(), &["<stdin>, line 1"]),
+        (
+            "x".repeat(8 << 20),
+            &["<stdin>, line 1, column 1: an object of Kubernetes is expected here, and this is the text"],
+        ),
+        (format!("[{}", "1,".repeat(4 << 20)), &["<stdin>, line 1"]),
     ] {
         check(&supercargo(&["explain", "-f", "-"], &dump), 1, expected);
     }
     let output = supercargo(&["explain", "-f", "-"], &format!("{text}{old}"));
-    let note = "note: 1 left out of kind PodDisruptionBudget (policy/v1beta1): print it as policy/v1 instead";
+    let note = "note: 1 of kind PodDisruptionBudget (policy/v1beta1) left out: print it as policy/v1 instead";
     check(&output, 0, &["default/web-1 would go to n2", note]);
     let widget = "---\napiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: w\n";
     let output = supercargo(&["explain", "-f", "-"], &format!("{text}{widget}"));
-    check(&output, 0, &["note: 1 left out of kind Widget (example.com/v1): no plugin reads it"]);
+    check(&output, 0, &["note: 1 of kind Widget (example.com/v1) left out: no plugin reads it"]);
     check(&supercargo(&["explain", "-f", "no-such-file"], ""), 1, &["cannot read no-such-file"]);
     check(&supercargo(&["explain", "-f"], ""), 2, &["--filename <FILE>"]);
-    check_text(&["explain", "-f", "-"], "", "no pod is pending\n");
 }
 
 #[test]
