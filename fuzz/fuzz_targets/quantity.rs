@@ -8,6 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use supercargo_model::Quantity;
 
 fuzz_target!(|text: &str| {
+    let text = text.trim_end_matches('\n');
     let (a, b) = text.split_once(' ').unwrap_or((text, "1"));
     let (Ok(a), Ok(b)) = (a.parse::<Quantity>(), b.parse::<Quantity>()) else { return };
     let is_exact = is_ordinary(&a) && is_ordinary(&b);
