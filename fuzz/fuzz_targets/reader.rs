@@ -56,7 +56,7 @@ fn put(text: &str) {
                 cluster.put_node(&words);
             }
             Decoded::Pod(words) => {
-                let pod = cluster.interner().pod(&words);
+                let pod = cluster.interner().pod(*words);
                 let _ = cluster.add_pod(pod.into());
             }
             Decoded::Object(object) => cluster.put_object(object),

@@ -88,7 +88,8 @@ impl Trial<'_> {
         let (first, text) = &notations[0];
         let expected = self.ask_about(&command, text)?;
         for (name, text) in &notations[1..] {
-            same(&format!("{name} instead of {first}"), &expected, &self.ask_about(&command, text)?)?;
+            let answer = self.ask_about(&command, text)?;
+            same(&format!("{name} instead of {first}"), &comparable(&expected), &comparable(&answer))?;
         }
         self.processes(&command)
     }

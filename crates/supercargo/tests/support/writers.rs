@@ -33,7 +33,9 @@ pub(crate) fn flow(value: &Value) -> String {
         Value::Object(fields) => {
             let field = |(key, value): (&String, &Value)| {
                 let is_word = key.starts_with(|first: char| first.is_ascii_lowercase())
-                    && key.chars().all(|character| character.is_ascii_alphanumeric() || "./-_".contains(character));
+                    && key
+                        .chars()
+                        .all(|character| character.is_ascii_alphanumeric() || "./-_".contains(character));
                 let is_plain = is_word
                     && !["null", "true", "false", "yes", "no", "on", "off", "y", "n"].contains(&&**key);
                 let key = if is_plain { key.clone() } else { quoted(key) };
