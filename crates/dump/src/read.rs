@@ -21,6 +21,9 @@ use crate::place::{find_in_json, find_in_yaml, position};
 /// How many pieces a core takes at a time.
 const BLOCK_PIECES: usize = 128;
 
+/// As much stack as nesting to the limit takes, also where nothing is optimised, and several times over.
+const STACK_BYTES: usize = 16 << 20;
+
 /// Dumps, cut into pieces and ready to be read.
 #[derive(Debug)]
 pub struct Dumps<'a> {
@@ -184,7 +187,7 @@ impl<'a> Dump<'a> {
 
     /// Reads what a piece was cut from, as it cannot be read by itself: perhaps it was cut in the wrong place, or uses what
     /// another one says. Of a list, the pieces before it were right, and their objects are left out.
-    fn read_whole<T>(
+    fn read_whole<T: Send>(
         &self,
         broken: Piece<'a>,
         fault: Fault,
@@ -200,7 +203,8 @@ impl<'a> Dump<'a> {
         if is_same || whole.form == Form::Yaml && whole.text.len() > general::SLOW_YAML_BYTES_MAX {
             return error(not_json.unwrap_or(fault), broken.text);
         }
-        match read_piece(Piece { text: whole.text, form: whole.form, whole: broken.whole }, None, convert) {
+        let piece = Piece { text: whole.text, form: whole.form, whole: broken.whole };
+        match with_stack(|| read_piece(piece, None, convert)) {
             Ok(objects) if is_list || handed_on == 0 => Ok(objects.into_iter().skip(handed_on).collect()),
             Ok(_) => error(fault, broken.text),
             Err(of_whole) => {
@@ -251,7 +255,7 @@ impl<'a> Dump<'a> {
     fn offset(&self, location: Location) -> usize {
         let (text, form) = self.source(location.source);
         // The paths of all objects there are found by reading it again.
-        let objects = read_piece(Piece { text, form, whole: 0 }, None, &|_, _| Ok(()));
+        let objects = with_stack(|| read_piece(Piece { text, form, whole: 0 }, None, &|_, _| Ok(())));
         let object = objects.ok().and_then(|objects| objects.into_iter().nth(location.nth));
         let path = object.map(|(path, _)| path).unwrap_or_default();
         self.offset_of(text) + find(text, form, &path)
@@ -280,7 +284,8 @@ impl<'a> Dump<'a> {
             let (sender, receiver) = mpsc::sync_channel(2 * workers.max(1));
             for _ in 0..workers {
                 let (sender, read) = (sender.clone(), &read);
-                scope.spawn(move || {
+                let thread = thread::Builder::new().stack_size(STACK_BYTES);
+                let work = move || {
                     while let block = next.fetch_add(1, Ordering::Relaxed)
                         && let Some(pieces) = pieces.get(block_range(block, pieces.len()))
                         && !pieces.is_empty()
@@ -291,7 +296,8 @@ impl<'a> Dump<'a> {
                             break;
                         }
                     }
-                });
+                };
+                thread.spawn_scoped(scope, work).expect("a thread can be started");
             }
             drop(sender);
             let (mut early, mut turn) = (BTreeMap::new(), 0);
@@ -308,6 +314,15 @@ impl<'a> Dump<'a> {
             Ok(())
         })
     }
+}
+
+/// Does some work on a stack that is large enough, whatever the caller's is.
+fn with_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().stack_size(STACK_BYTES);
+        let running = thread.spawn_scoped(scope, work).expect("a thread can be started");
+        running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 fn block_range(block: usize, length: usize) -> Range<usize> {

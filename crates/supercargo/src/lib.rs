@@ -58,12 +58,12 @@ use crate::config_convert::ConvertOptions;
 use crate::config_default::DefaultOptions;
 use crate::dump::DumpOptions;
 use crate::explain::ExplainOptions;
-use crate::outcome::Outcome;
 use crate::rbac::RbacOptions;
 use crate::shadow::ShadowOptions;
 use supercargo_framework::{DuplicatePlugin, Registry};
 use supercargo_operations::flags::RunFlags;
 
+pub use crate::outcome::Outcome;
 pub use crate::run::process::{Ended, Process, Surroundings};
 
 /// Runs the command line of this process with the plugins of Kubernetes and those that `register` adds, and returns the
@@ -78,6 +78,22 @@ pub fn main_with(register: impl FnOnce(&mut Registry) -> Result<(), DuplicatePlu
         Err(error) => Outcome::failure(&error.into()),
     };
     outcome.report()
+}
+
+/// Runs a command line as [`main_with`] does, but returns what it comes to instead of printing it: for tests, where
+/// thousands of processes would take too long. `dump`, whose output may not fit into memory, still prints it.
+pub fn outcome_of(
+    words: impl IntoIterator<Item = impl Into<OsString>>,
+    register: impl FnOnce(&mut Registry) -> Result<(), DuplicatePlugin>,
+) -> Outcome {
+    let mut registry = supercargo_plugins::registry();
+    if let Err(error) = register(&mut registry) {
+        return Outcome::failure(&error.into());
+    }
+    match parse(words.into_iter().map(Into::into).collect()) {
+        Ok(line) => run(line, &registry),
+        Err(answer) => Outcome::usage(&answer),
+    }
 }
 
 /// A Kubernetes scheduler, and what people who shape scheduling need around it.

@@ -7,11 +7,13 @@ use supercargo_model::printable_lines;
 
 /// What a command prints, and how it ends.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Outcome {
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
+pub struct Outcome {
+    /// For standard output.
+    pub stdout: String,
+    /// For standard error.
+    pub stderr: String,
     /// 0 for success, 1 for failure, 2 for wrong usage, as with clap.
-    pub(crate) code: u8,
+    pub code: u8,
 }
 
 impl Outcome {
@@ -21,6 +23,16 @@ impl Outcome {
 
     pub(crate) fn wrong_usage(problem: &str) -> Self {
         Outcome { stderr: format!("error: {problem}\n"), code: 2, ..Outcome::default() }
+    }
+
+    /// What clap says about a command line, without colours.
+    pub(crate) fn usage(answer: &clap::Error) -> Self {
+        let (text, code) = (answer.render().to_string(), usage_code(answer));
+        if answer.use_stderr() {
+            Outcome { stderr: text, code, ..Outcome::default() }
+        } else {
+            Outcome { stdout: text, code, ..Outcome::default() }
+        }
     }
 
     /// Prints it.
@@ -36,7 +48,11 @@ impl Outcome {
 pub(crate) fn report_usage(answer: &clap::Error) -> ExitCode {
     // Standard output keeps the last line until it is flushed.
     let printed = answer.print().and_then(|()| io::stdout().flush());
-    exit_code(printed, u8::try_from(answer.exit_code()).unwrap_or(2))
+    exit_code(printed, usage_code(answer))
+}
+
+fn usage_code(answer: &clap::Error) -> u8 {
+    u8::try_from(answer.exit_code()).unwrap_or(2)
 }
 
 /// The exit code of a command, unless it could not be printed.

@@ -1,12 +1,15 @@
 //! One cluster in many notations: the answer is the same to the letter, whoever reads it and from wherever.
 
 mod support;
+#[path = "support/writers.rs"]
+mod writers;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use support::{check, run};
+use writers::{flow, list, pretty, typed_list, utf16};
 
 fn example() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cluster.yaml");
@@ -19,41 +22,6 @@ fn objects() -> Vec<Value> {
     check(&output, 0, &[]);
     let list: Value = serde_json::from_slice(&output.stdout).expect("is JSON");
     list["items"].as_array().expect("is a list").clone()
-}
-
-/// As `kubectl get -o json` prints it, with another indentation if wanted.
-fn pretty(value: &Value, indent: &str) -> String {
-    let mut text = Vec::new();
-    let formatter = serde_json::ser::PrettyFormatter::with_indent(indent.as_bytes());
-    let mut serializer = serde_json::Serializer::with_formatter(&mut text, formatter);
-    serde::Serialize::serialize(value, &mut serializer).expect("can be written");
-    String::from_utf8(text).expect("JSON is text") + "\n"
-}
-
-fn list(items: &[Value]) -> Value {
-    json!({"apiVersion": "v1", "items": items, "kind": "List", "metadata": {"resourceVersion": ""}})
-}
-
-/// A list of a kind, whose items do not say what they are.
-fn typed_list(items: &[Value], kind: &str) -> Value {
-    let bare = items.iter().filter(|item| item["kind"] == kind).cloned().map(|mut item| {
-        item.as_object_mut().expect("an object").retain(|field, _| field != "apiVersion" && field != "kind");
-        item
-    });
-    json!({"apiVersion": "v1", "kind": format!("{kind}List"), "metadata": {}, "items": bare.collect::<Vec<_>>()})
-}
-
-/// Flow style: JSON without quotes around its keys.
-fn flow(value: &Value) -> String {
-    match value {
-        Value::Object(fields) => {
-            let fields: Vec<String> =
-                fields.iter().map(|(key, value)| format!("{key}: {}", flow(value))).collect();
-            format!("{{{}}}", fields.join(", "))
-        }
-        Value::Array(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
-        other => other.to_string(),
-    }
 }
 
 /// The items of the example as documents in YAML.
@@ -84,9 +52,6 @@ fn notations() -> Vec<(&'static str, Vec<u8>)> {
         .replace("\n  ", "\n    ")
         .replace("\n    - api", "\n  - api")
         .replace("\n    resourceVersion", "\n  resourceVersion");
-    let utf16 = |text: &str, bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
-        "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(bytes).collect()
-    };
     let anchored = yaml
         .replacen("      pods: \"110\"", "      pods: &pods \"110\"", 1)
         .replace("      pods: \"110\"", "      pods: *pods");

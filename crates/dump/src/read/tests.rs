@@ -414,3 +414,15 @@ proptest! {
         }
     }
 }
+
+/// Found by the program's test `fuzz`: in a debug build, the general parser takes some 20 KiB of stack for each level.
+#[test]
+fn nesting_up_to_the_limit_does_not_overflow_the_stack() {
+    let nested = |depth: usize| {
+        let levels = "- ".repeat(depth);
+        format!("apiVersion: v1 # not as kubectl writes it\nkind: Pod\nmetadata: {{}}\nx:\n{levels}1\n")
+    };
+    assert_eq!(values(&nested(100)).map(|found| found.len()), Ok(1));
+    let error = values(&nested(10_000)).expect_err("is too deep").to_string();
+    assert!(error.contains("nested deeper than"), "{error}");
+}
