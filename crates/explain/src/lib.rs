@@ -4,6 +4,7 @@
 //! tried: each [`Hint`] comes from an evaluation in which the pod did fit.
 
 mod capacity;
+mod doubt;
 mod explanation;
 mod hints;
 mod journal;
@@ -16,6 +17,9 @@ mod text;
 mod what_if;
 
 pub use capacity::{Capacity, CapacityLimit, CapacityOptions, NodeCapacity, capacity, template};
+pub use doubt::{
+    Doubt, Missing, MissingReason, MissingReport, Part, doubt_sentence, doubts, kind_name, missing_sentence,
+};
 pub use explanation::{Explainer, Explanation, Verdict};
 pub use journal::{
     Asked, Journal, JournalLimits, PastDecision, PastOutcome, PlaceReport, PodReport, QueueName, render_asked,

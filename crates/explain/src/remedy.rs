@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use supercargo_model::taints::Taint;
 
+use crate::explanation::is_false;
 use crate::what_if::taint_text;
 
 /// Something that would help.
@@ -18,6 +19,9 @@ pub struct Hint {
     pub opens: usize,
     /// Some of them.
     pub examples: Vec<String>,
+    /// Whether it may be wrong, because something that counts could not be read.
+    #[serde(rename = "uncertain", skip_serializing_if = "is_false")]
+    pub is_uncertain: bool,
 }
 
 /// What to change.
@@ -123,6 +127,11 @@ impl Remedy {
             value: taint.value.to_string(),
             effect: effect.to_owned(),
         }
+    }
+
+    /// Whether it is about pods that the scheduler would evict.
+    pub(crate) fn evicts(&self) -> bool {
+        matches!(self, Remedy::Priority { .. })
     }
 
     /// What to change, in words for people.

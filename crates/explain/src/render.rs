@@ -3,11 +3,17 @@
 use std::fmt::Write;
 
 use crate::capacity::{Capacity, CapacityLimit};
+use crate::doubt::{Doubt, doubt_sentence};
 use crate::explanation::{Explanation, Verdict};
 use crate::journal::push_report;
 use crate::obstacles::{Obstacle, Obstacles, Preemption};
 use crate::placement::Placement;
 use crate::text::nodes;
+
+/// What stands before a line that may be wrong.
+const MARK: &str = "? ";
+/// What stands behind a verdict that may be wrong.
+const UNCERTAIN: &str = " (uncertain)";
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,30 +40,49 @@ pub fn render(explanation: &Explanation, detail: Detail) -> String {
     if let Some(asked) = &explanation.scheduler {
         push_report(&mut text, asked);
     }
+    for note in &explanation.notes {
+        text.push_str(&format!("{note}\n"));
+    }
     let alike = match explanation.alike.len() {
         0 => String::new(),
         1 => format!(", as {} would", explanation.alike[0]),
         more => format!(", as {more} others would"),
     };
     let pod = &explanation.pod;
+    let mark = if explanation.is_uncertain { UNCERTAIN } else { "" };
     match &explanation.verdict {
         Verdict::Held { plugin, reason } => {
-            text.push_str(&format!("{pod} is not tried{alike}: {reason} ({plugin})\n"));
+            text.push_str(&format!("{pod} is not tried{alike}{mark}: {reason} ({plugin})\n"));
         }
-        Verdict::Failed { error } => text.push_str(&format!("{pod} cannot be decided{alike}: {error}\n")),
+        Verdict::Failed { error } => {
+            text.push_str(&format!("{pod} cannot be decided{alike}{mark}: {error}\n"));
+        }
         Verdict::Placed(placement) => {
-            text.push_str(&format!("{pod} would go to {}{alike}\n", placement.node));
+            text.push_str(&format!("{pod} would go to {}{alike}{mark}\n", placement.node));
+            push_doubts(&mut text, &explanation.doubts);
             render_placement(&mut text, placement, detail);
         }
         Verdict::Pending(obstacles) => {
-            text.push_str(&format!(
-                "{pod} would stay pending{alike}: none of {} fits\n",
-                nodes(obstacles.nodes)
-            ));
+            let why = match obstacles.nodes {
+                0 => "there is no node".to_owned(),
+                count => format!("none of {} fits", nodes(count)),
+            };
+            text.push_str(&format!("{pod} would stay pending{alike}{mark}: {why}\n"));
+            push_doubts(&mut text, &explanation.doubts);
             render_obstacles(&mut text, obstacles, detail);
         }
     }
+    if matches!(explanation.verdict, Verdict::Held { .. } | Verdict::Failed { .. }) {
+        push_doubts(&mut text, &explanation.doubts);
+    }
     text
+}
+
+/// What may be wrong, right below what it is about.
+pub(crate) fn push_doubts(text: &mut String, doubts: &[Doubt]) {
+    if let Some(sentence) = doubt_sentence(doubts) {
+        text.push_str(&format!("  {MARK}note: {sentence}\n"));
+    }
 }
 
 fn render_placement(text: &mut String, placement: &Placement, detail: Detail) {
@@ -93,14 +118,18 @@ fn render_placement(text: &mut String, placement: &Placement, detail: Detail) {
 }
 
 fn render_obstacles(text: &mut String, obstacles: &Obstacles, detail: Detail) {
+    if obstacles.nodes == 0 {
+        return;
+    }
     push_obstacles(text, &obstacles.obstacles, detail);
     if let Some(preemption) = &obstacles.preemption {
-        text.push_str(&format!("  {}\n", preemption_text(preemption, detail)));
+        let mark = mark(preemption.is_uncertain);
+        text.push_str(&format!("  {mark}{}\n", preemption_text(preemption, detail)));
     }
     if !obstacles.hints.is_empty() {
         text.push_str("  what would help:\n");
         for hint in &obstacles.hints {
-            text.push_str(&format!("    - {}", hint.text));
+            text.push_str(&format!("    - {}{}", mark(hint.is_uncertain), hint.text));
             let is_named = hint.examples.iter().any(|node| hint.text.contains(node.as_str()));
             if hint.opens > 1 || !is_named {
                 text.push_str(&format!(" ({})", shorten_of(&hint.examples, detail.nodes(), hint.opens)));
@@ -115,13 +144,17 @@ fn render_obstacles(text: &mut String, obstacles: &Obstacles, detail: Detail) {
     }
 }
 
+fn mark(is_uncertain: bool) -> &'static str {
+    if is_uncertain { MARK } else { "" }
+}
+
 fn preemption_text(preemption: &Preemption, detail: Detail) -> String {
     let list = |pods: &[(String, i32)]| {
         let pods: Vec<String> =
             pods.iter().map(|(pod, priority)| format!("{pod} (priority {priority})")).collect();
         shorten(&pods, detail.nodes())
     };
-    let Preemption { node, victims, leaving } = preemption;
+    let Preemption { node, victims, leaving, .. } = preemption;
     let verb = if leaving.len() == 1 { "is" } else { "are" };
     match (&victims[..], &leaving[..]) {
         (victims, []) => format!("the scheduler will make room on {node} by evicting {}", list(victims)),
@@ -142,7 +175,7 @@ fn push_obstacles(text: &mut String, obstacles: &[Obstacle], detail: Detail) {
         rows.push(vec![
             obstacle.nodes.to_string(),
             obstacle.plugin.clone(),
-            obstacle.reason.clone(),
+            format!("{}{}", mark(obstacle.is_uncertain), obstacle.reason),
             shorten_of(&obstacle.examples, detail.nodes(), obstacle.nodes),
         ]);
     }

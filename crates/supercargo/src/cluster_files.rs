@@ -8,11 +8,11 @@ use anyhow::{Context as _, anyhow, bail};
 use supercargo_cluster::{NODES, PODS};
 use supercargo_config::{LeaderElection, Loaded, build_profiles, load};
 use supercargo_dump::{Location, read_dumps};
+use supercargo_explain::Missing;
 use supercargo_framework::{Fixes, Profile, Registry};
 use supercargo_model::{Cluster, Decoded, Decoder, KindId, Pod, Timestamp};
 
 use crate::input;
-use crate::live::{ConnectArguments, LiveObjects, wait_for};
 
 /// The scheduler that decides: its profiles, and its own settings.
 pub(crate) struct Scheduler {
@@ -26,6 +26,16 @@ pub(crate) struct Scheduler {
     pub(crate) notes: String,
 }
 
+/// The name of the scheduler of pods that do not ask for one.
+const DEFAULT_SCHEDULER: &str = "default-scheduler";
+
+/// Whether a profile is responsible for a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IsOurs {
+    Yes,
+    No,
+}
+
 /// A cluster, and the pods that wait for a node.
 pub(crate) struct ClusterFiles {
     pub(crate) cluster: Cluster,
@@ -36,11 +46,24 @@ pub(crate) struct ClusterFiles {
     pub(crate) bound: BTreeMap<String, Arc<Pod>>,
     /// What people should know about the files.
     pub(crate) notes: String,
+    /// What could not be read of the cluster.
+    pub(crate) missing: Vec<Missing>,
     /// The namespace of pods that are named without one.
-    default_namespace: String,
+    pub(crate) default_namespace: String,
     /// What messages call the place where the objects are from.
     place: &'static str,
 }
+
+/// What files hold.
+pub(crate) enum FromFiles {
+    /// A cluster.
+    Cluster(Box<ClusterFiles>),
+    /// No node: objects that somebody wrote to ask about them.
+    Manifests { objects: Vec<Decoded>, notes: String },
+}
+
+/// More objects than this without a node are no manifests that somebody wrote.
+const MANIFEST_OBJECTS_MAX: usize = 10_000;
 
 impl Scheduler {
     /// As a configuration file says, or the default.
@@ -63,28 +86,25 @@ impl Scheduler {
         })
     }
 
-    /// The profile that is responsible for a pod.
-    pub(crate) fn profile(&self, pod: &Pod) -> anyhow::Result<&Profile> {
-        Ok(&self.profiles[self.profile_index(pod)?])
+    /// The profile that is responsible for a pod; or else that of the default scheduler, or the first.
+    pub(crate) fn profile_for(&self, pod: &Pod) -> (usize, IsOurs) {
+        let named = |wanted: &str| self.profiles.iter().position(|profile| profile.scheduler_name == wanted);
+        match named(&pod.spec.scheduler_name) {
+            Some(index) => (index, IsOurs::Yes),
+            None => (named(DEFAULT_SCHEDULER).unwrap_or(0), IsOurs::No),
+        }
     }
 
-    /// The place of that profile among all.
-    pub(crate) fn profile_index(&self, pod: &Pod) -> anyhow::Result<usize> {
-        let wanted = &*pod.spec.scheduler_name;
-        self.profiles.iter().position(|profile| profile.scheduler_name == wanted).with_context(|| {
-            let names: Vec<&str> =
-                self.profiles.iter().map(|profile| profile.scheduler_name.as_str()).collect();
+    /// What to know about a pod that no profile is responsible for.
+    pub(crate) fn foreign_note(&self, pod: &Pod) -> Option<String> {
+        let (index, is_ours) = self.profile_for(pod);
+        let (wanted, used) = (&pod.spec.scheduler_name, &self.profiles[index].scheduler_name);
+        (is_ours == IsOurs::No).then(|| {
             format!(
-                "pod {} asks for scheduler {wanted:?}; the configuration has {}",
-                pod.key(),
-                names.join(", ")
+                "note: computed with the profile {used}: the pod asks for scheduler {wanted:?}, which the configuration does \
+                 not have (--config names another)"
             )
         })
-    }
-
-    /// Whether a pod is none of this scheduler's: it is another one's, or it is being deleted, so nobody will place it.
-    pub(crate) fn leaves_alone(&self, pod: &Pod) -> bool {
-        pod.is_terminating() || self.profile(pod).is_err()
     }
 
     /// Pods, nodes, and the kinds that the plugins of all profiles read.
@@ -102,70 +122,22 @@ impl Scheduler {
 }
 
 impl ClusterFiles {
-    fn empty(default_namespace: &str, place: &'static str) -> Self {
+    pub(crate) fn empty(default_namespace: &str, place: &'static str) -> Self {
         ClusterFiles {
             cluster: Cluster::default(),
             pending: Vec::new(),
             manifests: Vec::new(),
             bound: BTreeMap::new(),
             notes: String::new(),
+            missing: Vec::new(),
             default_namespace: default_namespace.to_owned(),
             place,
         }
     }
 
-    /// From the files, or from the API server if there are none. `names` are those of the pods that it is about; those
-    /// without a namespace are of `namespace`, if that is given.
-    pub(crate) fn load(
-        files: &[String],
-        connect: &ConnectArguments,
-        scheduler: &Scheduler,
-        names: &[&str],
-        namespace: Option<&str>,
-    ) -> anyhow::Result<Self> {
-        if files.is_empty() {
-            return wait_for(ClusterFiles::ask(connect, scheduler, names, namespace));
-        }
-        let mut read = ClusterFiles::read(files, scheduler)?;
-        if let Some(namespace) = namespace {
-            namespace.clone_into(&mut read.default_namespace);
-        }
-        Ok(read)
-    }
-
-    async fn ask(
-        connect: &ConnectArguments,
-        scheduler: &Scheduler,
-        names: &[&str],
-        namespace: Option<&str>,
-    ) -> anyhow::Result<Self> {
-        let server = connect.connect().await?;
-        let default_namespace = namespace.unwrap_or_else(|| server.client().default_namespace()).to_owned();
-        let named = names
-            .first()
-            .map(|name| name.split_once('/').map_or(&*default_namespace, |(namespace, _)| namespace));
-        let objects = LiveObjects::read(&server, scheduler, named.or(Some(&default_namespace))).await?;
-        for kind in [PODS, NODES] {
-            if !objects.has(kind) {
-                bail!("{}without {} there is nothing to say", objects.notes(), kind.plural);
-            }
-        }
-        let mut read = ClusterFiles::empty(&default_namespace, "the cluster");
-        read.notes = objects.notes();
-        let decoder = scheduler.decoder();
-        for (kind, list) in &objects.lists {
-            for item in list.items() {
-                let object = decoder.decode_kind(item, *kind);
-                match object {
-                    Ok(object) => read.add(object, |_, _| Ok(()))?,
-                    Err(error) => read.notes.push_str(&format!("note: left out: {error}\n")),
-                }
-            }
-        }
-        Ok(read)
-    }
-
-    pub(crate) fn read(files: &[String], scheduler: &Scheduler) -> anyhow::Result<Self> {
+    /// From files. Those that hold no node are manifests, to be asked about in a cluster from elsewhere; where no file holds
+    /// one, the objects come back as they are.
+    pub(crate) fn read(files: &[String], scheduler: &Scheduler) -> anyhow::Result<FromFiles> {
         let texts: Vec<String> = files.iter().map(|file| input::read(file)).collect::<Result<_, _>>()?;
         let named: Vec<(&str, &str)> = files
             .iter()
@@ -175,19 +147,37 @@ impl ClusterFiles {
         let mut read = ClusterFiles::empty("default", "the files");
         let mut seen = Seen { files, names: BTreeMap::new() };
         let mut holds_nodes = vec![false; files.len()];
+        // Until the first node comes the objects wait here: without one they belong to another cluster.
+        let mut waiting: Option<Vec<(Location, Decoded)>> = Some(Vec::new());
         let ignored = read_dumps(&named, &scheduler.decoder(), |location, object| {
-            holds_nodes[location.dump] |= matches!(object, Decoded::Node(_));
+            let is_node = matches!(object, Decoded::Node(_));
+            holds_nodes[location.dump] |= is_node;
+            if let Some(early) = &mut waiting {
+                if !is_node && early.len() < MANIFEST_OBJECTS_MAX {
+                    early.push((location, object));
+                    return Ok(());
+                }
+                for (location, object) in waiting.take().into_iter().flatten() {
+                    read.add(object, |kind, name| seen.note(kind, name, location))?;
+                }
+            }
             read.add(object, |kind, name| seen.note(kind, name, location))
         })?;
+        let mut notes = String::new();
+        for (kind, count) in &ignored {
+            notes.push_str(&format!("note: {count} left out of kind {kind}\n"));
+        }
+        if let Some(objects) = waiting {
+            let objects = objects.into_iter().map(|(_, object)| object).collect();
+            return Ok(FromFiles::Manifests { objects, notes });
+        }
         let is_manifest = |pod: &&Arc<Pod>| {
             let location = seen.names.get(&format!("pod {}", pod.key()));
             location.is_some_and(|location| !holds_nodes[location.dump])
         };
         read.manifests = read.pending.iter().filter(is_manifest).cloned().collect();
-        for (kind, count) in &ignored {
-            read.notes.push_str(&format!("note: {count} left out of kind {kind}\n"));
-        }
-        Ok(read)
+        read.notes = notes;
+        Ok(FromFiles::Cluster(Box::new(read)))
     }
 
     /// The pod of that name; without a namespace, of the default one.
@@ -201,6 +191,11 @@ impl ClusterFiles {
         })
     }
 
+    /// The beginning of a sentence about what there is.
+    pub(crate) fn place_holds(&self) -> &'static str {
+        if self.place == "the files" { "the files hold" } else { "the cluster has" }
+    }
+
     /// A pod's name with its namespace.
     pub(crate) fn full_name(&self, name: &str) -> String {
         if name.contains('/') { name.to_owned() } else { format!("{}/{name}", self.default_namespace) }
@@ -211,15 +206,14 @@ impl ClusterFiles {
         self.pending.retain(|pod| *pod.namespace == *namespace);
     }
 
-    /// Leaves out pending pods that are not the scheduler's to place, and says so.
-    pub(crate) fn keep_ours(&mut self, scheduler: &Scheduler) {
+    /// Leaves out pending pods that are being deleted, so that nobody will place them, and says so.
+    pub(crate) fn leave_out_deleted(&mut self) {
         let mut left_out = Vec::new();
         self.pending.retain(|pod| {
-            let leave = scheduler.leaves_alone(pod);
-            if leave {
+            if pod.is_terminating() {
                 left_out.push(pod.key());
             }
-            !leave
+            !pod.is_terminating()
         });
         if let Some(first) = left_out.first() {
             let others = match left_out.len() - 1 {
@@ -227,13 +221,13 @@ impl ClusterFiles {
                 more => format!(" and {more} more"),
             };
             self.notes.push_str(&format!(
-                "note: {first}{others} left out: another scheduler's, or being deleted; ask about one by its name\n"
+                "note: {first}{others} left out: being deleted; ask about one by its name\n"
             ));
         }
     }
 
     /// Takes an object in. `note` is told its kind and name.
-    fn add(
+    pub(crate) fn add(
         &mut self,
         object: Decoded,
         note: impl FnOnce(&str, &str) -> anyhow::Result<()>,

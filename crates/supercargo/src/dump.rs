@@ -64,8 +64,11 @@ pub(crate) fn run(options: &DumpOptions, registry: &Registry) -> anyhow::Result<
     if options.files.is_empty() {
         let objects = wait_for(async {
             let server = options.connect.connect().await?;
-            LiveObjects::read(&server, &scheduler, options.namespace.as_deref()).await
+            let of_kubeconfig = server.client().default_namespace();
+            let namespace = options.namespace.as_deref().unwrap_or(of_kubeconfig);
+            LiveObjects::read(&server, &scheduler, Some(namespace)).await
         })?;
+        objects.require_pods_and_nodes()?;
         stderr.push_str(&objects.notes());
         let sources = objects
             .lists

@@ -1,26 +1,32 @@
 //! `supercargo explain`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use supercargo_explain::{Asked, Detail, Explainer, Explanation, render, render_asked};
+use serde_json::Value;
+use supercargo_config::print_yaml;
+use supercargo_explain::{Asked, Detail, Explainer, Explanation, doubts, render, render_asked};
 use supercargo_framework::{Context, Memories, Registry};
-use supercargo_model::Pod;
 use supercargo_model::pod::VolumeSource;
+use supercargo_model::{Pod, Snapshot};
 
 use crate::ask::AskArguments;
-use crate::cluster_files::{ClusterFiles, Scheduler, now};
-use crate::live::{ConnectArguments, wait_for};
+use crate::cluster_files::{ClusterFiles, IsOurs, Scheduler, now};
+use crate::gather::{Gathered, Wanted};
+use crate::live::ConnectArguments;
 use crate::outcome::Outcome;
+use crate::scheduling::Scheduling;
 use crate::side_by_side::side_by_side;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainOptions {
-    /// Only this pod of the live cluster, pending or bound; without a namespace, of -n, or the kubeconfig's
+    /// Only these pods of the live cluster, pending or bound; without a namespace, of -n, or the kubeconfig's. `pod/NAME`
+    /// is the same as NAME
     #[arg(value_name = "[NAMESPACE/]NAME")]
-    pub(crate) live_pod: Option<String>,
+    pub(crate) live_pods: Vec<String>,
     /// What `supercargo dump`, or `kubectl get … -o yaml` or `-o json`, printed; `-` is standard input. Without files the
-    /// API server is asked
+    /// API server is asked. Files that hold no node are manifests: their pods are explained in the live cluster
     #[arg(short = 'f', long = "filename", value_name = "FILE")]
     pub(crate) files: Vec<String>,
     #[command(flatten)]
@@ -30,12 +36,16 @@ pub(crate) struct ExplainOptions {
     /// The namespace of a pod that is named without one; without a pod, only those of it that are pending
     #[arg(short, long, value_name = "NAMESPACE")]
     pub(crate) namespace: Option<String>,
+    /// All pending pods of all namespaces, which is so anyway where neither a pod nor -n is given
+    #[arg(short = 'A', long, conflicts_with_all = ["namespace", "live_pods", "pods"])]
+    pub(crate) all_namespaces: bool,
     /// The scheduler's configuration; the default one if not given
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<String>,
-    /// Only this pod of the files, pending or bound; without a namespace, of -n, or the namespace `default`
-    #[arg(long, value_name = "[NAMESPACE/]NAME", conflicts_with = "live_pod")]
-    pub(crate) pod: Option<String>,
+    /// Only this pod of the files, pending or bound; may be given several times; without a namespace, of -n, or the
+    /// namespace `default`
+    #[arg(long = "pod", value_name = "[NAMESPACE/]NAME", conflicts_with = "live_pods")]
+    pub(crate) pods: Vec<String>,
     /// How to print it
     #[arg(short, long, value_enum, default_value_t = View::Table)]
     pub(crate) output: View,
@@ -50,12 +60,14 @@ pub(crate) enum View {
     Wide,
     /// Everything, for programs
     Json,
+    /// The same in YAML
+    Yaml,
 }
 
 impl ExplainOptions {
     /// What cannot be meant.
     fn conflict(&self) -> Option<Outcome> {
-        if let (Some(pod), false) = (&self.live_pod, self.files.is_empty()) {
+        if let (Some(pod), false) = (self.live_pods.first(), self.files.is_empty()) {
             return Some(Outcome::wrong_usage(&format!(
                 "{pod} is asked for in the live cluster, and -f names files: leave one out, or write --pod {pod}"
             )));
@@ -65,30 +77,36 @@ impl ExplainOptions {
                 "--scheduler {url} names a live scheduler, and -f names files: leave one out"
             )));
         }
-        self.connect.conflict(&self.files)
+        None
     }
 
-    /// What the running scheduler says about a pod of the live cluster. If there is nobody to ask, that is noted, and what
-    /// can be computed has to do.
-    fn ask(&self, scheduler: &Scheduler, files: &mut ClusterFiles, name: &str) -> Option<Asked> {
-        if !self.files.is_empty() || self.ask.is_nobody() {
-            return None;
-        }
-        let pod = files.full_name(name);
-        match wait_for(self.ask.ask(&self.connect, &scheduler.election, &pod)) {
-            Ok((who, report)) => {
-                let uid = files.find(name).ok().map(|pod| pod.uid.to_string());
-                Some(Asked::new(who, report, uid))
-            }
-            Err(error) => {
-                let reason = format!("{error:#}").replace('\n', " ");
-                files.notes.push_str(&format!(
-                    "note: no scheduler was asked what it decided, this is computed from what you may read: {reason}\n"
-                ));
-                None
-            }
-        }
+    /// The pods that are asked about by name.
+    fn names(&self) -> Vec<String> {
+        self.live_pods.iter().chain(&self.pods).map(|name| without_kind(name).to_owned()).collect()
     }
+}
+
+/// A pod's name without the kind that kubectl lets people write before it. A namespace of such a name is given with -n.
+fn without_kind(name: &str) -> &str {
+    let kinds = ["pod/", "pods/", "po/"];
+    kinds.iter().find_map(|kind| name.strip_prefix(kind)).unwrap_or(name)
+}
+
+/// Pods for which one explanation does, and the cluster that they are explained in.
+struct Task {
+    /// The first is explained, the others are alike.
+    pods: Vec<Arc<Pod>>,
+    /// The cluster without the pod, if the pod is bound there; none for the cluster as it is.
+    without: Option<Snapshot>,
+}
+
+/// What there is to explain, and what cannot be.
+#[derive(Default)]
+struct Tasks {
+    tasks: Vec<Task>,
+    /// What a scheduler remembers of pods that have gone.
+    gone: Vec<Asked>,
+    errors: String,
 }
 
 pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Result<Outcome> {
@@ -96,24 +114,83 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
         return Ok(conflict);
     }
     let scheduler = Scheduler::from_file(options.config.as_deref(), registry)?;
-    let name = options.live_pod.as_deref().or(options.pod.as_deref());
-    let namespace = options.namespace.as_deref();
-    let mut files =
-        ClusterFiles::load(&options.files, &options.connect, &scheduler, name.as_slice(), namespace)?;
-    if let (None, Some(namespace)) = (name, namespace) {
-        files.keep_namespace(namespace);
-    }
-    let mut asked = name.and_then(|name| options.ask(&scheduler, &mut files, name));
-    let pods = match (chosen_pods(&mut files, &scheduler, name), &asked) {
-        (Err(error), Some(asked)) if !asked.report.decisions.is_empty() => {
-            // It has gone, but is not forgotten.
-            files.notes.push_str(&format!("note: {error:#}\n"));
-            let stderr = scheduler.notes + &files.notes;
-            return Ok(Outcome { stdout: print_gone(asked, options.output)?, stderr, code: 0 });
-        }
-        (pods, _) => pods?,
+    let names = options.names();
+    let wanted = Wanted {
+        files: &options.files,
+        connect: &options.connect,
+        names: &names,
+        namespace: options.namespace.as_deref(),
+        ask: Some(&options.ask),
     };
-    let kinds = of_a_kind(pods);
+    let mut gathered = match wanted.gather(&scheduler)? {
+        Ok(gathered) => gathered,
+        Err(conflict) => return Ok(conflict),
+    };
+    let tasks = if names.is_empty() {
+        if options.files.is_empty() || gathered.files.manifests.is_empty() {
+            options.namespace.iter().for_each(|namespace| gathered.files.keep_namespace(namespace));
+        }
+        gathered.files.leave_out_deleted();
+        Tasks::of_pending(&mut gathered.files)
+    } else {
+        Tasks::of_names(&mut gathered, &names)
+    };
+    let explanations = explain_all(&scheduler, &mut gathered, &tasks.tasks);
+    let code = u8::from(!tasks.errors.is_empty());
+    let stdout = match (code, explanations.is_empty() && tasks.gone.is_empty()) {
+        (1, true) => String::new(),
+        _ => print(&explanations, &tasks.gone, options.output)?,
+    };
+    Ok(Outcome { stdout, stderr: tasks.errors + &scheduler.notes + &gathered.files.notes, code })
+}
+
+impl Tasks {
+    fn of_pending(files: &mut ClusterFiles) -> Self {
+        let kinds = of_a_kind(std::mem::take(&mut files.pending));
+        let tasks = kinds.into_iter().map(|pods| Task { pods, without: None }).collect();
+        Tasks { tasks, ..Tasks::default() }
+    }
+
+    /// The pods of these names. One that is bound is explained as if it had to be placed again.
+    fn of_names(gathered: &mut Gathered, names: &[String]) -> Self {
+        let mut tasks = Tasks::default();
+        let mut pending = Vec::new();
+        let mut bound = Vec::new();
+        for name in names {
+            match gathered.files.find(name) {
+                Ok(pod) if pod.node_name.is_some() => bound.push(pod.clone()),
+                Ok(pod) => pending.push(pod.clone()),
+                Err(error) => match gathered.asked.remove(&gathered.files.full_name(name)) {
+                    // It has gone, but is not forgotten.
+                    Some(asked) if !asked.report.decisions.is_empty() => {
+                        gathered.files.notes.push_str(&format!("note: {error:#}\n"));
+                        tasks.gone.push(asked);
+                    }
+                    _ => tasks.errors.push_str(&format!("error: {error:#}\n")),
+                },
+            }
+        }
+        let kinds = of_a_kind(pending);
+        tasks.tasks.extend(kinds.into_iter().map(|pods| Task { pods, without: None }));
+        for pod in bound {
+            let node = pod.node_name.clone().unwrap_or_default();
+            let cluster = gathered.files.cluster.snapshot();
+            let row = cluster.row_of(&node);
+            let without = row.map(|row| cluster.without_pods([(row, &*pod.uid)].into_iter()));
+            let key = pod.key();
+            gathered
+                .files
+                .notes
+                .push_str(&format!("note: {key} runs on {node}; explained as if it were not placed yet\n"));
+            let unbound = Arc::new(Pod { node_name: None, ..(*pod).clone() });
+            tasks.tasks.push(Task { pods: vec![unbound], without });
+        }
+        tasks
+    }
+}
+
+fn explain_all(scheduler: &Scheduler, gathered: &mut Gathered, tasks: &[Task]) -> Vec<Explanation> {
+    let Gathered { files, asked, scheduling } = gathered;
     let memories = Memories::default();
     let context = Context {
         cluster: files.cluster.snapshot(),
@@ -124,42 +201,44 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
     };
     let explainers: Vec<Explainer<'_>> =
         scheduler.profiles.iter().map(|profile| Explainer::new(profile, context.clone())).collect();
-    let tasks = kinds.iter().map(|kind| Ok((&kind[0], &explainers[scheduler.profile_index(&kind[0])?])));
-    let tasks: Vec<(&Arc<Pod>, &Explainer<'_>)> = tasks.collect::<anyhow::Result<_>>()?;
-    let mut explanations = side_by_side(&tasks, |(pod, explainer)| explainer.explain(pod));
-    for (explanation, kind) in explanations.iter_mut().zip(&kinds) {
-        explanation.alike = kind[1..].iter().map(|pod| pod.key()).collect();
-        // Whoever is asked is asked about one pod.
-        explanation.scheduler = asked.take().map(|mut asked| {
+    let mut explanations = side_by_side(tasks, |Task { pods, without }| {
+        let (index, _) = scheduler.profile_for(&pods[0]);
+        match without {
+            None => explainers[index].explain(&pods[0]),
+            Some(cluster) => {
+                let context = Context { cluster, ..context.clone() };
+                Explainer::new(&scheduler.profiles[index], context).explain(&pods[0])
+            }
+        }
+    });
+    for (explanation, Task { pods, .. }) in explanations.iter_mut().zip(tasks) {
+        let (index, _) = scheduler.profile_for(&pods[0]);
+        let profile = &scheduler.profiles[index];
+        explanation.alike = pods[1..].iter().map(|pod| pod.key()).collect();
+        explanation.mark_doubts(doubts(profile, context.cluster, &pods[0], &files.missing));
+        explanation.missing = files.missing.iter().map(|missing| missing.report(profile)).collect();
+        explanation.scheduler = asked.remove(&explanation.pod).map(|mut asked| {
             asked.compare(&explanation.verdict);
             asked
         });
+        let is_scheduled = explanation.scheduler.as_ref().is_some_and(|asked| asked.report.leads);
+        explanation.notes = notes_on(scheduler, scheduling, &pods[0], is_scheduled);
     }
-    Ok(Outcome {
-        stdout: print(&explanations, options.output)?,
-        stderr: scheduler.notes + &files.notes,
-        code: 0,
-    })
+    explanations
 }
 
-/// The pods to explain. One that is bound is explained as if it had to be placed again.
-fn chosen_pods(
-    files: &mut ClusterFiles,
+/// What to know about a pod before the rest: that nobody schedules it, and whose rules were taken.
+fn notes_on(
     scheduler: &Scheduler,
-    name: Option<&str>,
-) -> anyhow::Result<Vec<Arc<Pod>>> {
-    let Some(name) = name else {
-        files.keep_ours(scheduler);
-        return Ok(std::mem::take(&mut files.pending));
-    };
-    let pod = files.find(name)?.clone();
-    let Some(node) = &pod.node_name else { return Ok(vec![pod]) };
-    files.cluster.remove_pod(&pod.uid);
-    let key = pod.key();
-    files
-        .notes
-        .push_str(&format!("note: {key} runs on {node}; this is what would become of it without that\n"));
-    Ok(vec![Arc::new(Pod { node_name: None, ..(*pod).clone() })])
+    scheduling: &BTreeMap<String, Scheduling>,
+    pod: &Pod,
+    is_scheduled: bool,
+) -> Vec<String> {
+    let name = &*pod.spec.scheduler_name;
+    let is_ours = scheduler.profile_for(pod).1 == IsOurs::Yes;
+    let found = scheduling.get(name).filter(|_| !is_scheduled);
+    let alarm = found.and_then(|found| found.alarm(name, is_ours));
+    alarm.into_iter().chain(scheduler.foreign_note(pod)).collect()
 }
 
 /// The pods, those that are alike together, in the order in which the first of each came.
@@ -186,26 +265,30 @@ fn alike(a: &Pod, b: &Pod) -> bool {
         && !has_own_claims()
 }
 
-fn print(explanations: &[Explanation], view: View) -> anyhow::Result<String> {
+fn print(explanations: &[Explanation], gone: &[Asked], view: View) -> anyhow::Result<String> {
     let detail = match view {
-        View::Json => return Ok(serde_json::to_string_pretty(explanations)? + "\n"),
         View::Table => Detail::Table,
         View::Wide => Detail::Wide,
+        View::Json | View::Yaml => {
+            let mut values = explanations.iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>()?;
+            let of_gone = |asked: &Asked| serde_json::json!({ "pod": asked.report.pod, "scheduler": asked });
+            values.extend(gone.iter().map(of_gone));
+            return print_values(values, view);
+        }
     };
-    if explanations.is_empty() {
+    if explanations.is_empty() && gone.is_empty() {
         return Ok("no pod is pending\n".to_owned());
     }
-    let texts: Vec<String> = explanations.iter().map(|explanation| render(explanation, detail)).collect();
+    let texts = explanations.iter().map(|explanation| render(explanation, detail));
+    let texts: Vec<String> = texts.chain(gone.iter().map(render_asked)).collect();
     Ok(texts.join("\n"))
 }
 
-/// What there is to say about a pod that is not there any more.
-fn print_gone(asked: &Asked, view: View) -> anyhow::Result<String> {
+/// Answers for programs.
+pub(crate) fn print_values(values: Vec<Value>, view: View) -> anyhow::Result<String> {
+    let values = Value::Array(values);
     match view {
-        View::Json => {
-            let pod = serde_json::json!({ "pod": asked.report.pod, "scheduler": asked });
-            Ok(serde_json::to_string_pretty(&[pod])? + "\n")
-        }
-        View::Table | View::Wide => Ok(render_asked(asked)),
+        View::Yaml => Ok(print_yaml(&values)),
+        _ => Ok(serde_json::to_string_pretty(&values)? + "\n"),
     }
 }

@@ -1,0 +1,293 @@
+//! Everything that an answer is made of: the cluster, from files or live, and what is known about who schedules it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use supercargo_cluster::ApiServer;
+use supercargo_explain::{Asked, Missing, MissingReason};
+use supercargo_framework::Unread;
+use supercargo_model::kinds::PersistentVolumeClaim;
+use supercargo_model::{Decoded, Kind, KindId, Pod};
+
+use crate::ask::AskArguments;
+use crate::cluster_files::{ClusterFiles, FromFiles, IsOurs, Scheduler};
+use crate::live::{ConnectArguments, LiveObjects, missing_note, wait_for};
+use crate::outcome::Outcome;
+use crate::scheduling::{LeaseName, Question, Scheduling};
+
+/// About how many schedulers it is asked whether they run. Few clusters have more than two.
+const SCHEDULERS_LOOKED_UP_MAX: usize = 16;
+/// About how many pods a running scheduler is asked; each may take seconds.
+const ASKED_PODS_MAX: usize = 20;
+/// How many objects that cannot be understood are named.
+const UNREADABLE_NAMED_MAX: usize = 5;
+
+/// What is wanted.
+pub(crate) struct Wanted<'a> {
+    pub(crate) files: &'a [String],
+    pub(crate) connect: &'a ConnectArguments,
+    /// The pods that it is about; without any, all that are pending.
+    pub(crate) names: &'a [String],
+    /// The namespace of names without one, and of manifests; without names, the only one that is looked at.
+    pub(crate) namespace: Option<&'a str>,
+    /// Whom to ask what was decided, if it is about decisions.
+    pub(crate) ask: Option<&'a AskArguments>,
+}
+
+/// What there is.
+pub(crate) struct Gathered {
+    pub(crate) files: ClusterFiles,
+    /// What running schedulers said, by pod.
+    pub(crate) asked: BTreeMap<String, Asked>,
+    /// What is known about whether schedulers run, by `schedulerName`.
+    pub(crate) scheduling: BTreeMap<String, Scheduling>,
+}
+
+impl Wanted<'_> {
+    /// Gets it all; an outcome if it cannot be meant.
+    pub(crate) fn gather(&self, scheduler: &Scheduler) -> anyhow::Result<Result<Gathered, Outcome>> {
+        if self.files.is_empty() {
+            return wait_for(self.live(scheduler, None)).map(Ok);
+        }
+        let mut files = match ClusterFiles::read(self.files, scheduler)? {
+            FromFiles::Manifests { objects, notes } if objects.iter().any(is_waiting) => {
+                return wait_for(self.live(scheduler, Some((objects, notes)))).map(Ok);
+            }
+            FromFiles::Manifests { objects, notes } => {
+                let mut files = ClusterFiles::empty("default", "the files");
+                files.notes = notes;
+                objects.into_iter().try_for_each(|object| files.add(object, |_, _| Ok(())))?;
+                files
+            }
+            FromFiles::Cluster(files) => *files,
+        };
+        if let Some(conflict) = self.connect.conflict(self.files) {
+            return Ok(Err(conflict));
+        }
+        if let Some(namespace) = self.namespace {
+            namespace.clone_into(&mut files.default_namespace);
+        }
+        Ok(Ok(Gathered { files, asked: BTreeMap::new(), scheduling: BTreeMap::new() }))
+    }
+
+    async fn live(
+        &self,
+        scheduler: &Scheduler,
+        manifests: Option<(Vec<Decoded>, String)>,
+    ) -> anyhow::Result<Gathered> {
+        let server = self.connect.connect().await;
+        let server = match &manifests {
+            None => server?,
+            Some(_) => server.context(
+                "the files hold no node: add the nodes with another -f (`supercargo dump`, or `kubectl get nodes,pods -A -o \
+                 yaml`), or name a cluster to ask; none can be asked now",
+            )?,
+        };
+        let mut files = self.read(&server, scheduler).await?;
+        if let Some((objects, notes)) = manifests {
+            let address = server.address().unwrap_or_else(|| "the cluster".to_owned());
+            files.notes.push_str(&notes);
+            files.notes.push_str(&format!("note: the files hold no node: asked in the cluster {address}\n"));
+            files.add_manifests(objects)?;
+        }
+        let mut gathered = Gathered { files, asked: BTreeMap::new(), scheduling: BTreeMap::new() };
+        if let Some(ask) = self.ask {
+            gathered.look_up(&server, scheduler, self).await;
+            if self.files.is_empty() && !ask.is_nobody() {
+                gathered.ask(&server, scheduler, self, ask).await;
+            }
+        }
+        Ok(gathered)
+    }
+
+    /// The cluster, from its API server.
+    async fn read(&self, server: &ApiServer, scheduler: &Scheduler) -> anyhow::Result<ClusterFiles> {
+        let default_namespace =
+            self.namespace.unwrap_or_else(|| server.client().default_namespace()).to_owned();
+        let named = { self.names.first() }
+            .map(|name| name.split_once('/').map_or(&*default_namespace, |(namespace, _)| namespace));
+        let objects = LiveObjects::read(server, scheduler, named.or(Some(&default_namespace))).await?;
+        objects.require_pods_and_nodes()?;
+        let mut files = ClusterFiles::empty(&default_namespace, "the cluster");
+        let decoder = scheduler.decoder();
+        let mut unreadable: BTreeMap<KindId, Vec<String>> = BTreeMap::new();
+        for (kind, list) in &objects.lists {
+            for item in list.items() {
+                match decoder.decode_kind(item, *kind) {
+                    Ok(object) => files.add(object, |_, _| Ok(()))?,
+                    Err(error) => unreadable.entry(*kind).or_default().push(error.to_string()),
+                }
+            }
+        }
+        files.missing = objects.missing;
+        for (kind, errors) in unreadable {
+            let shown = errors.len().min(UNREADABLE_NAMED_MAX);
+            for error in &errors[..shown] {
+                files.notes.push_str(&format!("note: left out: {error}\n"));
+            }
+            if errors.len() > shown {
+                let (more, plural) = (errors.len() - shown, kind.plural);
+                files.notes.push_str(&format!("note: left out: {more} more {plural}\n"));
+            }
+            files.missing.push(Missing {
+                unread: Unread { kind, known_namespace: None },
+                reason: MissingReason::Unreadable,
+                message: errors.into_iter().next().unwrap_or_default(),
+            });
+        }
+        files.notes.insert_str(0, &missing_note(&files.missing));
+        Ok(files)
+    }
+}
+
+/// Whether it is a pod that has no node yet.
+fn is_waiting(object: &Decoded) -> bool {
+    matches!(object, Decoded::Pod(words) if words.node_name().is_none() && !words.is_finished())
+}
+
+impl ClusterFiles {
+    /// Takes in what somebody wrote to ask about it, in place of what the cluster has under the same names. Only that is
+    /// pending then.
+    fn add_manifests(&mut self, objects: Vec<Decoded>) -> anyhow::Result<()> {
+        self.pending.clear();
+        let mut names: BTreeSet<String> = BTreeSet::new();
+        let mut bound = 0;
+        for mut object in objects {
+            match &mut object {
+                Decoded::Pod(words) if words.node_name().is_some() => {
+                    bound += 1;
+                    continue;
+                }
+                Decoded::Pod(words) => {
+                    let metadata = words.metadata_mut();
+                    if metadata.namespace.is_empty() {
+                        self.default_namespace.clone_into(&mut metadata.namespace);
+                    }
+                    self.replace(&format!("{}/{}", metadata.namespace, metadata.name));
+                }
+                Decoded::Object(object) => {
+                    // Of all that a pod needs only claims are of its namespace.
+                    if object.key.namespace.is_empty() && object.kind == PersistentVolumeClaim::ID {
+                        object.key.namespace = self.default_namespace.as_str().into();
+                    }
+                }
+                Decoded::Node(_) | Decoded::Unread { .. } => {}
+            }
+            self.add(object, |kind, name| match names.insert(format!("{kind} {name}")) {
+                true => Ok(()),
+                false => bail!("{kind} {name} occurs twice in the files; leave one of them out"),
+            })?;
+        }
+        if bound > 0 {
+            self.notes.push_str(&format!(
+                "note: {bound} pods of the files left out that have a node: the cluster's own count\n"
+            ));
+        }
+        self.manifests = self.pending.clone();
+        Ok(())
+    }
+
+    /// Takes a pod of the cluster out in favour of one of the same name that somebody wrote.
+    fn replace(&mut self, name: &str) {
+        if let Some(pod) = self.bound.remove(name) {
+            self.cluster.remove_pod(&pod.uid);
+            self.notes.push_str(&format!(
+                "note: {name} is in the cluster already; the file's is taken in its place\n"
+            ));
+        }
+    }
+}
+
+impl Gathered {
+    /// The pods that it is about.
+    fn pods(&self, wanted: &Wanted<'_>) -> Vec<Arc<Pod>> {
+        if wanted.names.is_empty() {
+            let is_meant = |pod: &&Arc<Pod>| {
+                !pod.is_terminating()
+                    && wanted
+                        .namespace
+                        .is_none_or(|namespace| !wanted.files.is_empty() || *pod.namespace == *namespace)
+            };
+            return self.files.pending.iter().filter(is_meant).cloned().collect();
+        }
+        wanted.names.iter().filter_map(|name| self.files.find(name).ok().cloned()).collect()
+    }
+
+    /// Finds out whether the schedulers of the pods run.
+    async fn look_up(&mut self, server: &ApiServer, scheduler: &Scheduler, wanted: &Wanted<'_>) {
+        let mut unknown = BTreeSet::new();
+        for pod in self.pods(wanted) {
+            let name = pod.spec.scheduler_name.to_string();
+            let is_known = self.scheduling.contains_key(&name);
+            if pod.node_name.is_some() || is_known || self.scheduling.len() >= SCHEDULERS_LOOKED_UP_MAX {
+                continue;
+            }
+            let (_, is_ours) = scheduler.profile_for(&pod);
+            let question = Question {
+                scheduler: &name,
+                election: (is_ours == IsOurs::Yes).then_some(&scheduler.election),
+                namespace: &pod.namespace,
+                has_bound: self.files.bound.values().any(|bound| *bound.spec.scheduler_name == *name),
+            };
+            let found = Scheduling::of(server, &question).await;
+            if let Scheduling::Unknown { why } = &found {
+                unknown.insert(format!("note: whether scheduler {name:?} runs could not be seen: {why}\n"));
+            }
+            self.scheduling.insert(name, found);
+        }
+        self.files.notes.extend(unknown);
+    }
+
+    /// Asks the schedulers that run what they decided for the named pods. If there is nobody to ask, that is noted, and what can be
+    /// computed has to do.
+    async fn ask(
+        &mut self,
+        server: &ApiServer,
+        scheduler: &Scheduler,
+        wanted: &Wanted<'_>,
+        ask: &AskArguments,
+    ) {
+        let mut reasons = BTreeSet::new();
+        for name in wanted.names.iter().take(ASKED_PODS_MAX) {
+            let pod = self.files.find(name).ok().cloned();
+            let Some(lease) = self.lease_of(scheduler, pod.as_deref(), ask) else { continue };
+            let full_name = self.files.full_name(name);
+            match ask.ask(wanted.connect, server, &lease, &full_name).await {
+                Ok((who, report)) => {
+                    let uid = pod.map(|pod| pod.uid.to_string());
+                    self.asked.insert(full_name, Asked::new(who, report, uid));
+                }
+                Err(error) => {
+                    reasons.insert(format!("{error:#}").replace('\n', " "));
+                }
+            }
+        }
+        for reason in reasons {
+            self.files.notes.push_str(&format!("note: computed here, no scheduler was asked: {reason}\n"));
+        }
+        if let Some(more) = wanted.names.len().checked_sub(ASKED_PODS_MAX).filter(|more| *more > 0) {
+            self.files.notes.push_str(&format!(
+                "note: computed here for the last {more} pods: the scheduler is asked about {ASKED_PODS_MAX} at a time\n"
+            ));
+        }
+    }
+
+    /// The lease whose holder knows about a pod; none if nobody is known to hold it and no address was given.
+    fn lease_of(&self, scheduler: &Scheduler, pod: Option<&Pod>, ask: &AskArguments) -> Option<LeaseName> {
+        let own = LeaseName {
+            namespace: scheduler.election.resource_namespace.clone(),
+            name: scheduler.election.resource_name.clone(),
+        };
+        let found = pod.and_then(|pod| self.scheduling.get(&*pod.spec.scheduler_name));
+        match found {
+            Some(found) => match found.lease() {
+                Some(lease) => Some(lease.clone()),
+                // An address says whom to ask; that nobody runs is said already.
+                None if ask.scheduler.is_some() => Some(own),
+                None => None,
+            },
+            None => Some(own),
+        }
+    }
+}
