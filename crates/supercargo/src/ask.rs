@@ -6,6 +6,7 @@
 //! (`--authorization-always-allow-paths=…,/debug/decisions/*`), and the right to `get` `pods/proxy` is what counts. Sending a
 //! token along by another way would hand it to whoever writes the lease.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -162,11 +163,27 @@ async fn leader(server: &ApiServer, lease: &LeaseName) -> anyhow::Result<(String
             }
         }
     }
-    bail!(
-        "to see the scheduler's own decision: --scheduler https://HOST:{DEFAULT_PORT} (leader: {holder}, which is no pod of \
-         {namespace})"
-    )
+    Err(OutOfReach { leader: Some(holder) }.into())
 }
+
+/// Nobody knows where the scheduler serves.
+#[derive(Debug)]
+pub(crate) struct OutOfReach {
+    /// Who holds its lease, if there is one.
+    pub(crate) leader: Option<String>,
+}
+
+impl fmt::Display for OutOfReach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "to see the scheduler's own decision: --scheduler https://HOST:{DEFAULT_PORT}")?;
+        match &self.leader {
+            Some(leader) => write!(f, " (leader: {leader})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for OutOfReach {}
 
 /// The pods that a holder of a lease may be. It is called by its host name, an underscore and chance; the host name of a pod
 /// is the pod's, or its node's if it shares the node's network.

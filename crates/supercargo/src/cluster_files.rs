@@ -10,9 +10,10 @@ use supercargo_config::{LeaderElection, Loaded, build_profiles, load};
 use supercargo_dump::{Location, read_dumps};
 use supercargo_explain::Missing;
 use supercargo_framework::{Fixes, Profile, Registry};
-use supercargo_model::{Cluster, Decoded, Decoder, KindId, Pod, Timestamp};
+use supercargo_model::{Cluster, Decoded, Decoder, KindId, Pod, ReadableKind, Timestamp};
 
 use crate::input;
+use crate::unread_record::UnreadRecord;
 
 /// The scheduler that decides: its profiles, and its own settings.
 pub(crate) struct Scheduler {
@@ -117,7 +118,8 @@ impl Scheduler {
     pub(crate) fn decoder(&self) -> Decoder {
         let reads = self.profiles.iter().filter_map(|profile| profile.reads.as_ref());
         let raw = reads.clone().any(|reads| reads.raw_objects);
-        Decoder::new(reads.flat_map(|reads| reads.kinds.clone()), raw)
+        let records = ReadableKind::of::<UnreadRecord>();
+        Decoder::new(reads.flat_map(|reads| reads.kinds.clone()).chain([records]), raw)
     }
 }
 

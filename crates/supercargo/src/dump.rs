@@ -13,6 +13,7 @@ use crate::cluster_files::Scheduler;
 use crate::input;
 use crate::live::{ConnectArguments, LiveObjects, wait_for};
 use crate::outcome::Outcome;
+use crate::unread_record::{is_record, mask_record, record};
 
 /// Holds everything that was applied, once more.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -48,11 +49,12 @@ pub(crate) enum DumpFormat {
 }
 
 /// Where an object is read from.
-#[derive(Clone, Copy)]
 enum Source<'a> {
     /// A list of the API server, whose objects do not say what they are.
     Listed(KindId, &'a str),
     Written(Item<'a>),
+    /// What we say about what could not be read.
+    Record(Value),
 }
 
 pub(crate) fn run(options: &DumpOptions, registry: &Registry) -> anyhow::Result<Outcome> {
@@ -74,7 +76,8 @@ pub(crate) fn run(options: &DumpOptions, registry: &Registry) -> anyhow::Result<
             .lists
             .iter()
             .flat_map(|(kind, list)| list.items().map(|item| Source::Listed(*kind, item)));
-        write(&sources.collect::<Vec<_>>(), options)?;
+        let records = objects.missing.iter().filter_map(record).map(Source::Record);
+        write(&sources.chain(records).collect::<Vec<_>>(), options)?;
     } else {
         let texts = options.files.iter().map(|file| input::read(file)).collect::<anyhow::Result<Vec<_>>>()?;
         let mut sources = Vec::new();
@@ -105,8 +108,10 @@ fn write(sources: &[Source<'_>], options: &DumpOptions) -> anyhow::Result<()> {
         if is_secret(&object) {
             continue;
         }
-        if let Some(mask) = &mut mask {
-            mask.apply(&mut object);
+        match &mut mask {
+            Some(mask) if is_record(&object) => mask_record(&mut object, mask),
+            Some(mask) => mask.apply(&mut object),
+            None => {}
         }
         print(&writer.object(&object))?;
     }
@@ -120,7 +125,10 @@ fn write(sources: &[Source<'_>], options: &DumpOptions) -> anyhow::Result<()> {
 fn mask_of(sources: &[Source<'_>]) -> anyhow::Result<Mask> {
     let mut builder = MaskBuilder::default();
     for source in sources {
-        builder.see(&mut source.object()?);
+        let mut object = source.object()?;
+        if !is_record(&object) {
+            builder.see(&mut object);
+        }
     }
     Ok(builder.finish())
 }
@@ -131,7 +139,7 @@ fn is_secret(object: &Value) -> bool {
 
 impl Source<'_> {
     /// The object, which says what it is, without what only its writers need.
-    fn object(self) -> anyhow::Result<Value> {
+    fn object(&self) -> anyhow::Result<Value> {
         let mut object = match self {
             Source::Listed(kind, text) => {
                 let mut object: Value = serde_json::from_str(text)?;
@@ -139,6 +147,7 @@ impl Source<'_> {
                 object["kind"] = kind.kind.into();
                 object
             }
+            Source::Record(object) => object.clone(),
             Source::Written(item) => {
                 item.value().map_err(|reason| anyhow!("an object cannot be read: {reason}"))?
             }

@@ -10,11 +10,12 @@ use supercargo_framework::Unread;
 use supercargo_model::kinds::PersistentVolumeClaim;
 use supercargo_model::{Decoded, Kind, KindId, Pod};
 
-use crate::ask::AskArguments;
+use crate::ask::{AskArguments, OutOfReach};
 use crate::cluster_files::{ClusterFiles, FromFiles, IsOurs, Scheduler};
 use crate::live::{ConnectArguments, LiveObjects, missing_note, wait_for};
 use crate::outcome::Outcome;
 use crate::scheduling::{LeaseName, Question, Scheduling};
+use crate::unread_record::missing_in;
 
 /// About how many schedulers it is asked whether they run. Few clusters have more than two.
 const SCHEDULERS_LOOKED_UP_MAX: usize = 16;
@@ -68,6 +69,8 @@ impl Wanted<'_> {
         if let Some(namespace) = self.namespace {
             namespace.clone_into(&mut files.default_namespace);
         }
+        files.missing = missing_in(files.cluster.snapshot(), scheduler);
+        files.notes.insert_str(0, &missing_note(&files.missing));
         Ok(Ok(Gathered { files, asked: BTreeMap::new(), scheduling: BTreeMap::new() }))
     }
 
@@ -251,7 +254,13 @@ impl Gathered {
         let mut reasons = BTreeSet::new();
         for name in wanted.names.iter().take(ASKED_PODS_MAX) {
             let pod = self.files.find(name).ok().cloned();
-            let Some(lease) = self.lease_of(scheduler, pod.as_deref(), ask) else { continue };
+            let Some(lease) = self.lease_of(scheduler, pod.as_deref(), ask) else {
+                let found = pod.and_then(|pod| self.scheduling.get(&*pod.spec.scheduler_name));
+                if found == Some(&Scheduling::Heard) {
+                    reasons.insert(OutOfReach { leader: None }.to_string());
+                }
+                continue;
+            };
             let full_name = self.files.full_name(name);
             match ask.ask(wanted.connect, server, &lease, &full_name).await {
                 Ok((who, report)) => {
@@ -259,12 +268,18 @@ impl Gathered {
                     self.asked.insert(full_name, Asked::new(who, report, uid));
                 }
                 Err(error) => {
-                    reasons.insert(format!("{error:#}").replace('\n', " "));
+                    let text = format!("{error:#}").replace('\n', " ");
+                    let is_advice = error.downcast_ref::<OutOfReach>().is_some();
+                    reasons.insert(if is_advice {
+                        text
+                    } else {
+                        format!("the scheduler was not asked: {text}")
+                    });
                 }
             }
         }
         for reason in reasons {
-            self.files.notes.push_str(&format!("note: computed here, no scheduler was asked: {reason}\n"));
+            self.files.notes.push_str(&format!("note: computed here; {reason}\n"));
         }
         if let Some(more) = wanted.names.len().checked_sub(ASKED_PODS_MAX).filter(|more| *more > 0) {
             self.files.notes.push_str(&format!(

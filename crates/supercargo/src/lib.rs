@@ -36,6 +36,7 @@ mod scheduling;
 mod serving;
 mod shadow;
 mod side_by_side;
+mod unread_record;
 mod verdicts;
 
 #[cfg(test)]
