@@ -10,6 +10,7 @@ use supercargo_framework::{Profile, Unread};
 use supercargo_model::{KindId, Pod, Snapshot};
 
 use crate::explanation::{Explanation, Verdict};
+use crate::obstacles::UNATTRIBUTED;
 use crate::text::list;
 
 /// More kinds than this are counted, not named, in one sentence.
@@ -161,10 +162,11 @@ impl Explanation {
             Verdict::Failed { .. } => any(Part::Feasibility),
             Verdict::Placed(_) => any(Part::Feasibility) || any(Part::Choice),
             Verdict::Pending(obstacles) => {
-                for obstacle in &mut obstacles.obstacles {
-                    obstacle.is_uncertain = doubtful(&obstacle.plugin);
-                }
                 let may_fit = any(Part::Feasibility);
+                for obstacle in &mut obstacles.obstacles {
+                    let is_anybodys = obstacle.plugin == UNATTRIBUTED && may_fit;
+                    obstacle.is_uncertain = is_anybodys || doubtful(&obstacle.plugin);
+                }
                 let may_evict = may_fit || any(Part::Evictions);
                 for hint in &mut obstacles.hints {
                     hint.is_uncertain = if hint.remedy.evicts() { may_evict } else { may_fit };

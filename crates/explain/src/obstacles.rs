@@ -14,6 +14,9 @@ use crate::remedy::Hint;
 /// How many nodes are named as examples of one obstacle.
 const EXAMPLES_MAX: usize = 20;
 
+/// Who rejected nodes, where that is several plugins at once.
+pub(crate) const UNATTRIBUTED: &str = "PreFilter";
+
 /// Why a pod fits nowhere, and what would help.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -89,7 +92,7 @@ impl Obstacles {
         let not_looked_at = cluster.node_count() - diagnosis.nodes.len();
         if not_looked_at > 0 {
             for reason in diagnosis.others.reasons() {
-                count(diagnosis.others.plugin().unwrap_or("PreFilter"), reason, None, not_looked_at);
+                count(diagnosis.others.plugin().unwrap_or(UNATTRIBUTED), reason, None, not_looked_at);
             }
         }
         let mut obstacles: Vec<Obstacle> = groups.into_values().collect();

@@ -132,8 +132,7 @@ fn models(files: &ClusterFiles, names: &[String]) -> anyhow::Result<Vec<Arc<Pod>
 fn print(capacities: &[Counted], view: View) -> anyhow::Result<String> {
     let detail = match view {
         View::Json | View::Yaml => {
-            let values = capacities.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
-            return print_values(values, view);
+            return print_values(capacities, view);
         }
         View::Table => Detail::Table,
         View::Wide => Detail::Wide,

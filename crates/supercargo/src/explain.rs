@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use serde_json::Value;
+use serde::Serialize;
 use supercargo_config::print_yaml;
 use supercargo_explain::{Asked, Detail, Explainer, Explanation, doubts, render, render_asked};
 use supercargo_framework::{Context, Memories, Registry};
@@ -176,7 +176,7 @@ impl Tasks {
             let node = pod.node_name.clone().unwrap_or_default();
             let cluster = gathered.files.cluster.snapshot();
             let row = cluster.row_of(&node);
-            let without = row.map(|row| cluster.without_pods([(row, &*pod.uid)].into_iter()));
+            let without = row.map(|row| cluster.without_pods([(row, &*pod.uid)]));
             let key = pod.key();
             gathered
                 .files
@@ -270,10 +270,9 @@ fn print(explanations: &[Explanation], gone: &[Asked], view: View) -> anyhow::Re
         View::Table => Detail::Table,
         View::Wide => Detail::Wide,
         View::Json | View::Yaml => {
-            let mut values = explanations.iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>()?;
-            let of_gone = |asked: &Asked| serde_json::json!({ "pod": asked.report.pod, "scheduler": asked });
-            values.extend(gone.iter().map(of_gone));
-            return print_values(values, view);
+            let answers = explanations.iter().map(Answer::Explained);
+            let gone = gone.iter().map(|asked| Answer::Gone { pod: &asked.report.pod, scheduler: asked });
+            return print_values(&answers.chain(gone).collect::<Vec<_>>(), view);
         }
     };
     if explanations.is_empty() && gone.is_empty() {
@@ -284,11 +283,22 @@ fn print(explanations: &[Explanation], gone: &[Asked], view: View) -> anyhow::Re
     Ok(texts.join("\n"))
 }
 
+/// An answer for programs.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Answer<'a> {
+    Explained(&'a Explanation),
+    /// The pod is not there any more.
+    Gone {
+        pod: &'a str,
+        scheduler: &'a Asked,
+    },
+}
+
 /// Answers for programs.
-pub(crate) fn print_values(values: Vec<Value>, view: View) -> anyhow::Result<String> {
-    let values = Value::Array(values);
+pub(crate) fn print_values(values: &[impl Serialize], view: View) -> anyhow::Result<String> {
     match view {
-        View::Yaml => Ok(print_yaml(&values)),
-        _ => Ok(serde_json::to_string_pretty(&values)? + "\n"),
+        View::Yaml => Ok(print_yaml(&serde_json::to_value(values)?)),
+        _ => Ok(serde_json::to_string_pretty(values)? + "\n"),
     }
 }

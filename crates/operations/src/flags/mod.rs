@@ -79,7 +79,7 @@ pub struct RunFlags {
     #[command(flatten)]
     pub ignored: IgnoredFlags,
 
-    /// Pairs that describe feature gates, such as `A=true,B=false`; accepted, but Supercargo has none
+    /// Pairs that describe feature gates, such as `A=true,B=false`; accepted; a warning tells where Supercargo behaves otherwise
     #[arg(long, value_name = "GATES", help_heading = "Feature gates")]
     pub feature_gates: Vec<String>,
 
