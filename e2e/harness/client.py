@@ -45,10 +45,13 @@ class ApiError(Exception):
 
 
 class Client:
-    def __init__(self, port, token, authority=None):
+    def __init__(self, port, token=None, authority=None, certificate=None):
+        """`certificate` is a pair of files: the client's certificate, and its key."""
         self.port = port
         self.token = token
         self.context = ssl.create_default_context(cafile=authority)
+        if certificate:
+            self.context.load_cert_chain(*certificate)
         if authority is None:
             self.context.check_hostname = False
             self.context.verify_mode = ssl.CERT_NONE

@@ -91,7 +91,7 @@ class Commands(Commanding):
         wrong = {"waiting": ("-n", "kube-system"), "kube-system/waiting": ()}
         for name, rest in wrong.items():
             self.run_command(*words, name, *rest, code=1, notes=["there is no pod kube-system/waiting"])
-        self.run_command(*words, "waiting", "--context", "other", code=1, notes=['cannot use the context "other"'])
+        self.run_command(*words, "waiting", "--context", "other", code=1, notes=['there is no context "other"'])
 
     @ours_only
     def test_a_kubeconfig_may_name_a_proxy(self):

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import time
 
 from harness import settings
 from harness.case import Case, ours_only
@@ -145,8 +146,8 @@ class Rights(Granting):
 @ours_only
 class Taken(Granting):
     def test_each_right_that_is_taken_away_is_named(self):
-        """One rule after the other, while it runs. The log names what may not be done, and so does `/readyz`, but for the right to ask
-        who reads it; when the right is back, all is well again."""
+        """One rule after the other, while it runs. The log names what may not be done, and so does `/readyz`, to a reader about whom
+        nobody has to be asked; when the right is back, all is well again."""
         self.grant("second", NAME)
         wire = self.proxy()
         config = {**CONFIG, "podMaxBackoffSeconds": 1, "leaderElection": {"leaderElect": False}}
@@ -154,6 +155,7 @@ class Taken(Granting):
         self.create("storageclasses", storage_class("taken"))
         self.create("nodes", *nodes(2))
         scheduler = self.start_scheduler(config, user=NAME, port=wire.port)
+        self.reader = Client(scheduler.port, certificate=self.certificate("reader", "system:masters"))
         rules = self.api.get("clusterroles", NAME)["rules"]
         self.assertGreaterEqual(len(rules), 10)
         for number, rule in enumerate(rules):
@@ -176,12 +178,13 @@ class Taken(Granting):
                 return all(names(resource, text) for resource in needed)
 
             wait(f"the log names {needed}", named, 60, say=lambda: scheduler.process.text()[before:][-3000:])
-            if "reviews" not in rule["resources"][0]:
-                def shown():
-                    code, text = scheduler.get("/readyz")
-                    return code == 500 and all(names(resource, text) for resource in needed)
 
-                wait(f"/readyz names {needed}", shown, 60, say=lambda: scheduler.get("/readyz"))
+            def shown():
+                self.review(scheduler, number)
+                code, text = self.reader.raw("GET", "/readyz")
+                return code == 500 and all(names(resource, text) for resource in needed)
+
+            wait(f"/readyz names {needed}", shown, 60, say=lambda: self.reader.raw("GET", "/readyz"))
         finally:
             restore()
         wait("it is ready again", lambda: scheduler.get("/readyz")[0] == 200, 60, say=lambda: scheduler.get("/readyz"))
@@ -201,11 +204,43 @@ class Taken(Granting):
         self.create("pods", pod(f"victim-{number}", cpu="1", priority_class="taken-low", nodeName=full))
         self.create("pods", pod(f"urgent-{number}", cpu="1", priority_class="taken-high", schedulerName=NAME,
                                 nodeSelector={"only": full}))
-        # A token that has not been looked up yet.
-        Client(scheduler.port, f"unknown-{number}").raw("GET", "/metrics")
-        # And one that is known, for a page that nobody has asked for yet.
+        self.review(scheduler, number)
+
+    def review(self, scheduler, number):
+        """Has kube-apiserver asked about a token that has not been looked up yet, and about a page for one that is known."""
+        Client(scheduler.port, f"unknown-{number}-{time.monotonic()}").raw("GET", "/metrics")
         known = self.cluster.account_token(NAME, "kube-system")
         Client(scheduler.port, known).raw("GET", f"/debug/decisions/default/provoked-{number}")
+
+    def certificate(self, name, *groups):
+        """Files with a client certificate and its key."""
+        files = [self.folder / f"{name}.{ending}" for ending in ("crt", "key")]
+        for file, text in zip(files, self.cluster.clients.client(name, *groups)):
+            file.write_text(text)
+        return files
+
+    def test_the_right_to_look_up_an_authority(self):
+        """It is looked up again and again, so that the right stays named while it is missing, and no longer."""
+        self.grant("second", NAME)
+        self.create("nodes", node("only"))
+        scheduler = self.start_scheduler({**CONFIG, "leaderElection": {"leaderElect": False}}, user=NAME)
+        reader = Client(scheduler.port, certificate=self.certificate("reader", "system:masters"))
+        self.assertEqual(reader.raw("GET", "/readyz")[0], 200)
+        binding = self.api.get("rolebindings", f"{NAME}-authentication-reader", "kube-system")
+        self.api.delete("rolebindings", binding["metadata"]["name"], namespace="kube-system")
+
+        def shown():
+            code, text = reader.raw("GET", "/readyz")
+            return code == 500 and names("configmaps", text)
+
+        wait("/readyz names configmaps", shown, 90, say=lambda: reader.raw("GET", "/readyz"))
+        stays = time.monotonic() + 40
+        while time.monotonic() < stays:
+            self.assertTrue(shown(), reader.raw("GET", "/readyz"))
+            time.sleep(1)
+        kept = {key: binding[key] for key in ("roleRef", "subjects")}
+        self.api.create("rolebindings", {**kept, "metadata": {"name": binding["metadata"]["name"]}}, namespace="kube-system")
+        wait("it is ready again", lambda: reader.raw("GET", "/readyz")[0] == 200, 60, say=lambda: reader.raw("GET", "/readyz"))
 
     def test_a_lease_that_may_not_be_renewed(self):
         """It ends before another could take over, and says which right is missing."""

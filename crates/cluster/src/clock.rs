@@ -1,43 +1,11 @@
-//! What time it is: the one place where this crate reads the clock.
+//! What time it is, and how the API writes it.
 
-use std::fmt;
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime};
+use std::sync::OnceLock;
+use std::time::Duration;
 
+use supercargo_client::Clock;
 use supercargo_model::Timestamp;
 use tokio::time::Instant;
-
-/// Tells the time.
-#[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
-
-impl Clock {
-    /// The clock of this machine.
-    pub fn system() -> Self {
-        Clock(Arc::new(|| {
-            #[expect(clippy::disallowed_methods, reason = "whoever drives a cluster lives in its time")]
-            let now = SystemTime::now();
-            let since_epoch = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-            Timestamp::default().after(since_epoch)
-        }))
-    }
-
-    /// A clock that tells what `now` says, as tests need it.
-    pub fn from_fn(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        Clock(Arc::new(now))
-    }
-
-    /// What time it is.
-    pub fn now(&self) -> Timestamp {
-        (self.0)()
-    }
-}
-
-impl fmt::Debug for Clock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Clock").field(&self.now()).finish()
-    }
-}
 
 /// Notices when the clock on the wall is set, by the clock that nobody sets. Slow corrections are not noticed, and need not be.
 #[derive(Debug)]
@@ -87,6 +55,8 @@ fn in_api_form(time: Timestamp, precision: u8) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]

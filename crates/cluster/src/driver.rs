@@ -23,17 +23,18 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
 use crate::backoff::named_seed;
-use crate::client::ApiServer;
-use crate::clock::{Clock, ClockWatch, elapsed};
+use crate::clock::{ClockWatch, elapsed};
 use crate::heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
 use crate::order_log::OrderLog;
 use crate::perform::{Concluded, OrderOutcome, PerformCounts, Performer, PerformerOptions};
 use crate::tasks::Tasks;
 use crate::watch::{WatchEvent, Watched};
 use crate::watches::{Progress, Watches};
-use crate::write_gate::WriteGate;
 use reloading::PendingReload;
 pub use reloading::ReloadRefused;
+use supercargo_client::ApiServer;
+use supercargo_client::Clock;
+use supercargo_client::WriteGate;
 
 /// So many things that have come in are looked at before the next pods are tried, and so many pods are tried before it is
 /// looked again what has come in.

@@ -1,6 +1,6 @@
-//! The live driver: the only crate that talks to a real API server.
+//! The live driver: what is scheduled comes from an API server and goes to it through this crate.
 //!
-//! [`ApiServer::connect`] finds the server. [`list()`] lists a kind once, [`watch()`] keeps up with it. [`Performer`] does in the
+//! [`list()`] lists a kind once, [`watch()`] keeps up with it. [`Performer`] does in the
 //! world what the scheduler orders.
 //!
 //! Objects are read as text and bodies are written as text: no types of the API stand between the wire and the
@@ -9,7 +9,6 @@
 #![warn(missing_docs)]
 
 mod backoff;
-mod client;
 mod clock;
 mod driver;
 mod events;
@@ -21,16 +20,7 @@ mod perform;
 mod tasks;
 mod watch;
 mod watches;
-mod write_gate;
 
-#[cfg(any(test, feature = "test-util"))]
-pub mod fake;
-
-pub use client::{
-    ApiServer, ComponentOptions, ConnectError, ConnectOptions, MissingRights, RateLimit, RequestError,
-    Search, hostname,
-};
-pub use clock::Clock;
 pub use driver::{Attempt, Command, Driver, DriverOptions, Located, Observer, ReloadRefused, Replacement};
 pub use heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
 pub use limited_log::{Admission, LOG_INTERVAL, LOG_LINES_MAX, LimitedLog, LogLimiter, Suppressed};
@@ -41,4 +31,3 @@ pub use watch::{
     list, watch,
 };
 pub use watches::Progress;
-pub use write_gate::{Tenure, WriteGate};

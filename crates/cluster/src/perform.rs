@@ -22,14 +22,14 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tracing::{debug, error, warn};
 
 use crate::backoff::Chance;
-use crate::client::ApiServer;
-use crate::clock::Clock;
 use crate::events::{Recorder, Sink};
 use crate::order_log::OrderLog;
 use crate::tasks::{Task, Tasks};
-use crate::write_gate::WriteGate;
 use queues::{Job, Lane, Queues};
 use requests::Requests;
+use supercargo_client::ApiServer;
+use supercargo_client::Clock;
+use supercargo_client::WriteGate;
 
 /// So many bindings may wait to be made; after that no further pod should be scheduled until there is room.
 const BINDINGS_WAITING_MAX: usize = 1024;

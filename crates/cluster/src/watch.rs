@@ -4,7 +4,7 @@
 //! (`sendInitialEvents`), so that neither side holds a whole list; else the list comes in pages. After a broken connection it
 //! goes on where it was, and only when the server no longer remembers that place (410 Gone) is everything listed again.
 //!
-//! No connection is waited for longer than [`SILENCE_MAX`](crate::client::SILENCE_MAX) without a byte: the server is asked to end
+//! No connection is waited for longer than [`SILENCE_MAX`](supercargo_client::SILENCE_MAX) without a byte: the server is asked to end
 //! each watch sooner than that, and the next one goes on where it was.
 //!
 //! Lines are decoded as they come, from the bytes of the connection into the words that the scheduler reads. An object that
@@ -14,6 +14,7 @@ mod decoding;
 mod discovery;
 mod lines;
 mod listing;
+mod pages;
 mod session;
 mod stop;
 mod whole_list;
@@ -25,9 +26,9 @@ use supercargo_engine::Everything;
 use supercargo_model::{Decoded, Decoder, KindId};
 use tokio::sync::{mpsc, watch};
 
-use crate::client::ApiServer;
 pub(crate) use discovery::is_served;
 use session::Session;
+use supercargo_client::ApiServer;
 pub use whole_list::{ListError, ListRequest, WholeList, list};
 
 /// Pods.

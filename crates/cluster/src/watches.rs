@@ -10,13 +10,13 @@ use supercargo_framework::Profile;
 use supercargo_model::{Decoded, Decoder, KindId};
 use tokio::sync::{mpsc, watch};
 
-use crate::client::ApiServer;
 use crate::tasks::{Task, Tasks};
 use crate::watch::{
     NODES, PODS, PODS_NOT_FINISHED, Telling, WatchEvent, WatchRequest, Watched, watch_as_asked,
 };
 use progress::Knowledge;
 pub use progress::Progress;
+use supercargo_client::ApiServer;
 
 /// So much that watches tell may wait to be looked at.
 const WATCHED_WAITING_MAX: usize = 1024;

@@ -5,10 +5,15 @@ use supercargo_framework::{FieldProblem, PluginType, ProblemKind, Registry};
 
 use crate::codes;
 use crate::decode::{KUBE_API_VERSION, KUBE_GROUP};
-use crate::fields::below;
+use crate::fields::{below, duration_hint};
 use crate::nearest::did_you_mean;
+use crate::places::{is_within, parent};
+use crate::plain_words;
 use crate::problem::{Problem, Problems};
 use crate::types::{KubeSchedulerConfiguration, PluginConfig};
+
+/// How many values that cannot be read are told of the arguments of one plugin.
+const UNREADABLE_MAX: usize = 32;
 
 /// Why arguments were refused.
 #[derive(Debug)]
@@ -47,17 +52,66 @@ pub(crate) fn read(entry: &PluginConfig, registry: &Registry, path: &str) -> Res
         let given = (take("apiVersion"), take("kind"));
         check_kind(&entry.name, kind, given, registry, &path)?;
     }
-    let written = Some(args).filter(|args| !args.is_null());
-    let args = written.as_ref().map(without_nulls);
-    // A field that does not exist is refused even if it is null.
-    let found = match plugin.read_args(written.as_ref()) {
-        Err(found) if is_unreadable(&found) => Err(found),
-        _ => plugin.read_args(args.as_ref()),
-    };
-    match found {
-        Ok(_) => Ok(args),
-        Err(found) => Err(refusal(plugin, found, &path)),
+    let mut written = Some(args).filter(|args| !args.is_null());
+    // A field that does not exist is refused even if it is null. What cannot be read is taken out, to find what else is wrong.
+    let mut unread = Vec::new();
+    while let Some(args) = &mut written
+        && let Err(found) = plugin.read_args(Some(args))
+        && is_unreadable(&found)
+    {
+        let is_gone = found.iter().all(|problem| remove(args, &problem.path));
+        unread.extend(found);
+        if !is_gone || unread.len() >= UNREADABLE_MAX {
+            break;
+        }
     }
+    let args = written.as_ref().map(without_nulls);
+    let found = plugin.read_args(args.as_ref());
+    if unread.is_empty() {
+        return match found {
+            Ok(_) => Ok(args),
+            Err(found) => Err(refusal(plugin, found, &path)),
+        };
+    }
+    // What depends on something that could not be read says nothing new.
+    let is_new = |problem: &FieldProblem| {
+        problem.kind != ProblemKind::Unreadable
+            && !unread.iter().any(|unread| {
+                is_within(&problem.path, &unread.path) || is_within(&unread.path, &problem.path)
+            })
+    };
+    let others: Vec<FieldProblem> = found.err().into_iter().flatten().filter(is_new).collect();
+    Err(refusal(plugin, unread.into_iter().chain(others).collect(), &path))
+}
+
+/// Takes a field out of a value, or makes an item of a list null; whether it was there.
+fn remove(value: &mut Value, path: &str) -> bool {
+    let (outer, last) = path.split_at(parent(path).len());
+    let Some(outer) = find(value, outer) else { return false };
+    match (outer, item_index(last)) {
+        (Value::Array(items), Some(index)) => {
+            items.get_mut(index).is_some_and(|item| !std::mem::replace(item, Value::Null).is_null())
+        }
+        (Value::Object(fields), _) => fields.remove(last.trim_start_matches('.')).is_some(),
+        _ => false,
+    }
+}
+
+/// What stands at a path.
+fn find<'v>(value: &'v mut Value, path: &str) -> Option<&'v mut Value> {
+    if path.is_empty() {
+        return Some(value);
+    }
+    let (outer, last) = path.split_at(parent(path).len());
+    match (find(value, outer)?, item_index(last)) {
+        (Value::Array(items), Some(index)) => items.get_mut(index),
+        (Value::Object(fields), _) => fields.get_mut(last.trim_start_matches('.')),
+        _ => None,
+    }
+}
+
+fn item_index(part: &str) -> Option<usize> {
+    part.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
 }
 
 fn is_unreadable(found: &[FieldProblem]) -> bool {
@@ -69,8 +123,8 @@ pub(crate) fn refusal(plugin: &PluginType, found: Vec<FieldProblem>, path: &str)
     let unreadable = is_unreadable(&found);
     let mut problems = Problems::default();
     for FieldProblem { path: below_args, kind, detail } in found {
-        let text =
-            FieldProblem { path: String::new(), kind: kind.clone(), detail: detail.clone() }.to_string();
+        let words = if kind == ProblemKind::Unreadable { plain_words::of(&detail) } else { detail.clone() };
+        let text = FieldProblem { path: String::new(), kind: kind.clone(), detail: words }.to_string();
         let path = if below_args.is_empty() { path.to_owned() } else { below(path, &below_args) };
         problems.push(if kind == ProblemKind::Unreadable {
             let message = format!("decoding args for plugin {}: {text}", plugin.name);
@@ -139,8 +193,15 @@ pub(crate) fn without_nulls(value: &Value) -> Value {
     }
 }
 
-/// Serde lists the fields that exist in backticks, after the one that does not.
+/// What was meant by a field or a value that does not exist, or how a duration is written.
 fn field_hint(detail: &str) -> Option<String> {
-    let mut names = detail.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
-    did_you_mean(names.next()?, names)
+    if let Some((name, known)) = plain_words::names(detail, "unknown field `") {
+        let all = || (!known.is_empty()).then(|| format!("the fields here are {}", known.join(", ")));
+        return did_you_mean(name, known.iter().copied()).or_else(all);
+    }
+    if let Some((name, known)) = plain_words::names(detail, "unknown variant `") {
+        return did_you_mean(name, known);
+    }
+    let duration = detail.strip_prefix("time: ")?.rsplit('"').nth(1)?;
+    Some(duration_hint(duration))
 }

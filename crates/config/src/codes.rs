@@ -67,6 +67,8 @@ codes! {
         `SupercargoConfiguration` can hold.";
     DOCUMENT_ORDER "C011" "documents in the wrong order": "kube-scheduler reads the first document only, so \
         `KubeSchedulerConfiguration` comes first.";
+    UNREADABLE_FILE "C012" "file cannot be read": "The file is not there, is not to be read by you, is no text in UTF-8, or is too \
+        large.";
 
     // Arguments of plugins.
     ARGS_KIND "C020" "arguments of another kind": "`apiVersion` and `kind` below `args` may be left out; if they \
@@ -115,6 +117,8 @@ codes! {
     EXTENDER_DUPLICATE_RESOURCE "C053" "resource managed twice": "A resource can have one extender.";
     NO_FIT_ARGS "C054" "no NodeResourcesFit to tell": "`ignoredByScheduler` works by changing NodeResourcesFit's \
         arguments, so every profile needs that plugin or its arguments.";
+    EXTENDER_INSECURE "C055" "certificates both checked and not": "An extender's `tlsConfig` is `insecure` and names \
+        authorities. kube-scheduler refuses to start with both. Keep one of them.";
 
     // Settings of our own.
     UNKNOWN_TIE_BREAK "C060" "unknown tieBreak": "`Seeded` or `SmallestName`.";
@@ -157,6 +161,19 @@ codes! {
         kube-scheduler and off by default; here they are read and not run.";
     IGNORED_RESOURCES_REPLACED "W012" "ignoredResources are replaced": "An extender's `ignoredByScheduler` resources \
         replace NodeResourcesFit's `ignoredResources`; they are not added to them.";
+    EXTENDER_URL "W013" "extender without a usable address": "kube-scheduler looks at `urlPrefix` only when it asks, and then \
+        every pod that the extender has a say in fails. Write `http://HOST:PORT/PATH`.";
+    EXTENDER_URL_PARTS "W014" "address with parts that do not belong there": "A verb is put behind `urlPrefix` with a slash, so \
+        that a query or a fragment swallows it; a user and a password in it are not sent and end up in logs.";
+    EXTENDER_TIMEOUT "W015" "odd extender timeout": "A negative `httpTimeout` means none at all, 0 means 5 seconds, and a very \
+        long one lets one slow extender hold up all pods.";
+    EXTENDER_WEIGHT_IGNORED "W016" "extender's weight has no effect": "Weights count for extenders with a `prioritizeVerb`.";
+    EXTENDER_TLS "W017" "extender's TLS is not what it seems": "A certificate needs its key and a key its certificate, data goes \
+        before files, and `https` in `urlPrefix`, not `enableHTTPS`, decides whether TLS is spoken. Without an authority, \
+        `enableHTTPS` means that certificates are not checked.";
+    EXTENDER_IDLE "W018" "extender without verbs": "It is never asked.";
+    FILE_NOT_THERE "W019" "file not there": "The configuration names a file that this machine does not have.";
+    SHORT_LEASE "W020" "lease shorter than a second": "A Lease counts whole seconds, so that this one would have none.";
 
     // Conversion. All of them name paths of the old document.
     CONVERTED "W100" "older version converted": "kube-scheduler 1.36 reads v1 only. `supercargo config convert` prints \

@@ -36,27 +36,25 @@ pub enum TieBreak {
 read_object!(SupercargoConfiguration { tie_break: "tieBreak", seed: "seed", fixes: "fixes" });
 
 impl Read for TieBreak {
-    fn read(value: &Value, path: &str, problems: &mut Problems) -> Self {
-        match String::read(value, path, problems).as_str() {
-            "Seeded" => TieBreak::Seeded,
-            "SmallestName" => TieBreak::SmallestName,
+    fn read(value: &Value, path: &str, problems: &mut Problems) -> Option<Self> {
+        match String::read(value, path, problems)?.as_str() {
+            "Seeded" => Some(TieBreak::Seeded),
+            "SmallestName" => Some(TieBreak::SmallestName),
             other => {
-                if value.is_string() {
-                    let supported = "supported values: \"Seeded\", \"SmallestName\"";
-                    let message = format!("Unsupported value: {other:?}: {supported}");
-                    let hint = did_you_mean(other, ["Seeded", "SmallestName"]);
-                    problems.push(Problem::new(&codes::UNKNOWN_TIE_BREAK, path, message).with_hint(hint));
-                }
-                TieBreak::default()
+                let supported = "supported values: \"Seeded\", \"SmallestName\"";
+                let message = format!("Unsupported value: {other:?}: {supported}");
+                let hint = did_you_mean(other, ["Seeded", "SmallestName"]);
+                problems.push(Problem::new(&codes::UNKNOWN_TIE_BREAK, path, message).with_hint(hint));
+                None
             }
         }
     }
 }
 
 impl Read for Fixes {
-    fn read(value: &Value, path: &str, problems: &mut Problems) -> Self {
+    fn read(value: &Value, path: &str, problems: &mut Problems) -> Option<Self> {
         let mut fixes = Fixes::default();
-        for (index, name) in Vec::<String>::read(value, path, problems).into_iter().enumerate() {
+        for (index, name) in Vec::<String>::read(value, path, problems)?.into_iter().enumerate() {
             // What is no string has been reported already.
             if value[index].is_string() && !fixes.enable(&name) {
                 let names: Vec<&str> = QUIRKS.iter().map(|quirk| quirk.name).collect();
@@ -67,6 +65,6 @@ impl Read for Fixes {
                 problems.push(Problem::new(&codes::UNKNOWN_FIX, path, message).with_hint(hint));
             }
         }
-        fixes
+        Some(fixes)
     }
 }

@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::codes::Code;
+use crate::codes::{self, Code};
+use crate::places::{Places, Position};
 
 /// Something that is wrong, or looks so.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -20,6 +21,9 @@ pub struct Problem {
     /// What may help.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// The line and the column of the file; none if the path is not of the file, but of what the file was converted to.
+    #[serde(flatten)]
+    pub position: Option<Position>,
 }
 
 /// How bad a problem is.
@@ -45,6 +49,25 @@ impl Problem {
             path: path.into(),
             message: message.into(),
             hint: None,
+            position: None,
+        }
+    }
+
+    /// A file that cannot be read at all.
+    pub fn unreadable_file(message: impl Into<String>) -> Self {
+        Problem::new(&codes::UNREADABLE_FILE, "", message)
+    }
+
+    pub(crate) fn at(mut self, position: Option<Position>) -> Self {
+        self.position = position;
+        self
+    }
+
+    /// The problem behind its place in a file, as compilers print it: `config.yaml:3:1: error C040 …`.
+    pub fn in_file(&self, file: &str) -> String {
+        match self.position {
+            Some(Position { line, column, .. }) => format!("{file}:{line}:{column}: {self}"),
+            None => format!("{file}: {self}"),
         }
     }
 
@@ -86,6 +109,26 @@ impl Problems {
         self
     }
 
+    /// All problems behind their places in a file, each on lines of its own.
+    pub fn in_file(&self, file: &str) -> String {
+        self.0.iter().map(|problem| problem.in_file(file)).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Gives those that were found after the first `known` ones, and have no place yet, their places.
+    pub(crate) fn locate(&mut self, known: usize, places: &Places) {
+        for problem in self.0.iter_mut().skip(known).filter(|problem| problem.position.is_none()) {
+            problem.position = places.nearest(&problem.path);
+        }
+    }
+
+    pub(crate) fn retain(&mut self, keep: impl FnMut(&Problem) -> bool) {
+        self.0.retain(keep);
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Problem> {
+        self.0.iter_mut()
+    }
+
     /// All problems.
     pub fn iter(&self) -> impl Iterator<Item = &Problem> {
         self.0.iter()
@@ -119,6 +162,12 @@ impl Problems {
     /// `Ok` unless something stops the scheduler.
     pub(crate) fn into_result<T>(self, value: T) -> Result<T, Problems> {
         if self.has_errors() { Err(self) } else { Ok(value) }
+    }
+}
+
+impl From<Problem> for Problems {
+    fn from(problem: Problem) -> Self {
+        Problems(vec![problem])
     }
 }
 

@@ -1,21 +1,20 @@
 //! The second stage: everything that is wrong, and everything that looks wrong.
 
-use std::collections::BTreeSet;
-
 use supercargo_framework::Registry;
-use supercargo_model::names::{label_key_problems, resource};
 
 use crate::args;
 use crate::build::{apply_extenders, check_names, check_queue_sort, plan_all};
 use crate::codes;
 use crate::decode::KUBE_API_VERSION;
+use crate::extenders;
 use crate::merge::merged_plugins;
 use crate::problem::Problems;
 use crate::traps;
-use crate::types::{
-    Extender, KubeSchedulerConfiguration, KubeSchedulerProfile, LeaderElection, PluginConfig, Slot,
-};
+use crate::types::{KubeSchedulerConfiguration, KubeSchedulerProfile, LeaderElection, PluginConfig, Slot};
 use supercargo_framework::GoDuration;
+
+/// How much longer than the retry period a candidate waits at most: client-go's `JitterFactor`.
+const JITTER_FACTOR: f64 = 1.2;
 
 /// Finds all problems: what upstream's validator minds, then what stands in the way of making the profiles, then
 /// warnings about what is allowed but hardly meant.
@@ -25,7 +24,7 @@ pub fn validate(config: &KubeSchedulerConfiguration, registry: &Registry) -> Pro
     for (index, profile) in config.profiles.iter().enumerate() {
         validate_profile(profile, index, registry, &mut problems);
     }
-    validate_extenders(&config.extenders, &mut problems);
+    extenders::validate(&config.extenders, &mut problems);
     problems.extend(args::unreadable(config, registry));
 
     let mut plans = plan_all(config, registry, &mut problems);
@@ -36,6 +35,8 @@ pub fn validate(config: &KubeSchedulerConfiguration, registry: &Registry) -> Pro
     apply_extenders(config, registry, &mut plans, &mut problems);
 
     traps::warn(config, &plans, registry, &mut problems);
+    extenders::warn(&config.extenders, &mut problems);
+    warn_of_lease(&config.leader_election, &mut problems);
     problems
 }
 
@@ -80,6 +81,12 @@ fn validate_leader_election(election: &LeaderElection, problems: &mut Problems) 
         let detail = "must be greater than `RenewDeadline`";
         problems.invalid(&codes::LEADER_ELECTION, path("leaseDuration"), election.lease_duration, detail);
     }
+    // Upstream's validator leaves this to client-go, which refuses it when the scheduler starts.
+    let longest_wait = (JITTER_FACTOR * election.retry_period.0 as f64) as i64;
+    if election.retry_period > GoDuration::ZERO && (1..=longest_wait).contains(&election.renew_deadline.0) {
+        let detail = format!("must be greater than `RetryPeriod` * {JITTER_FACTOR}");
+        problems.invalid(&codes::LEADER_ELECTION, path("renewDeadline"), election.renew_deadline, &detail);
+    }
     for (field, text) in [
         ("resourceLock", &election.resource_lock),
         ("resourceNamespace", &election.resource_namespace),
@@ -92,6 +99,15 @@ fn validate_leader_election(election: &LeaderElection, problems: &mut Problems) 
     if !election.resource_lock.is_empty() && election.resource_lock != "leases" {
         let detail = "resourceLock value must be \"leases\"";
         problems.invalid(&codes::LEADER_ELECTION, path("resourceLock"), &election.resource_lock, detail);
+    }
+}
+
+fn warn_of_lease(election: &LeaderElection, problems: &mut Problems) {
+    let lease = election.lease_duration;
+    if election.leader_elect && lease > GoDuration::ZERO && lease < GoDuration::from_seconds(1) {
+        let message =
+            format!("{lease} is less than a second: a Lease counts whole seconds, so that nobody could lead");
+        problems.add(&codes::SHORT_LEASE, "leaderElection.leaseDuration", message);
     }
 }
 
@@ -157,40 +173,4 @@ fn queue_sort_differs(config: &KubeSchedulerConfiguration, problems: &mut Proble
         problems.invalid(&codes::QUEUE_SORT_DIFFERS, path, written(*index), detail);
     }
     !different.is_empty()
-}
-
-fn validate_extenders(extenders: &[Extender], problems: &mut Problems) {
-    let mut seen = BTreeSet::new();
-    for (index, extender) in extenders.iter().enumerate() {
-        let path = format!("extenders[{index}]");
-        if !extender.prioritize_verb.is_empty() && extender.weight <= 0 {
-            let detail = "must have a positive weight applied to it";
-            problems.invalid(&codes::EXTENDER_WEIGHT, format!("{path}.weight"), extender.weight, detail);
-        }
-        for (position, managed) in extender.managed_resources.iter().enumerate() {
-            let path = format!("{path}.managedResources[{position}].name");
-            let name = managed.name.as_str();
-            let mut details = label_key_problems(name);
-            if details.is_empty() && !resource::is_extended(name) {
-                details.push("is an invalid extended resource name".to_owned());
-            }
-            for detail in details {
-                problems.invalid(&codes::EXTENDER_RESOURCE, &path, name, &detail);
-            }
-            if !seen.insert(name) {
-                let detail = "duplicate extender managed resource name";
-                problems.invalid(&codes::EXTENDER_DUPLICATE_RESOURCE, path, name, detail);
-            }
-        }
-    }
-    let binders = extenders.iter().filter(|extender| !extender.bind_verb.is_empty()).count();
-    if binders > 1 {
-        let value = format!("found {binders} extenders implementing bind");
-        problems.invalid(
-            &codes::EXTENDER_BINDERS,
-            "extenders",
-            value,
-            "only one extender can implement bind",
-        );
-    }
 }

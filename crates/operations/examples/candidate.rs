@@ -5,12 +5,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Parser;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
+use supercargo_client::{ApiServer, ConnectOptions};
 use supercargo_operations::flags::RunFlags;
-use supercargo_operations::leader::{Election, KubeLeaseStore, LeaderSettings, Leadership, new_identity};
+use supercargo_operations::leader::{ApiLeaseStore, Election, LeaderSettings, Leadership, new_identity};
 use supercargo_operations::metrics::{self, Metrics};
-use supercargo_operations::serve::{Access, Check, FollowedAuthority, KubeReviewer, Routes, Server};
+use supercargo_operations::serve::{Access, ApiReviewer, Check, FollowedAuthority, Routes, Server};
 use supercargo_operations::signals::{Signal, Signals};
 use supercargo_operations::{logs, serve};
 use tokio::sync::watch;
@@ -31,16 +30,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let mut signals = Signals::listen()?;
 
-    let config = match &overrides.kubeconfig {
-        Some(path) => {
-            let file = Kubeconfig::read_from(path)?;
-            Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?
-        }
-        None => Config::incluster()?,
+    let options = ConnectOptions {
+        kubeconfig: overrides.kubeconfig.clone().map(Into::into),
+        ..ConnectOptions::default()
     };
-    let client = Client::try_from(config)?;
+    let client = ApiServer::connect(&options).await?;
 
-    let store = KubeLeaseStore::new(client.clone(), "kube-system", "kube-scheduler");
+    let store = ApiLeaseStore::new(client.with_own_connections()?, "kube-system", "kube-scheduler");
     let election = Election::new(store, LeaderSettings::default(), new_identity())?;
     let watchdog = election.watchdog();
     let (sender, mut leadership) = watch::channel(Leadership::Following { holder: None });
@@ -53,7 +49,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let _ = stopping.wait_for(|stop| *stop).await;
     };
 
-    let authority = serve::look_up_client_authority(client.clone()).await.unwrap_or_else(|error| {
+    let authority = serve::look_up_client_authority(&client).await.unwrap_or_else(|error| {
         tracing::warn!(error, "Client certificates count for nothing");
         None
     });
@@ -68,8 +64,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             .page("/metrics", metrics::CONTENT_TYPE, move || exposition.text())
             .verbosity(verbosity);
         let access = Access::new(&flags.access.authorization_always_allow_paths)?
-            .with_token_reviewer(KubeReviewer::new(client.clone()))
-            .with_access_reviewer(KubeReviewer::new(client));
+            .with_token_reviewer(ApiReviewer::new(&client))
+            .with_access_reviewer(ApiReviewer::new(&client));
         server = Some(tokio::spawn(listening.run(routes, access, stopped(stopping.clone()))));
     }
 

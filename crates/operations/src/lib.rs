@@ -21,4 +21,4 @@ pub mod serve;
 pub mod signals;
 
 #[cfg(test)]
-mod kube_tests;
+mod api_tests;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use serde::Deserialize;
-use supercargo_cluster::{ApiServer, ComponentOptions, RequestError};
+use supercargo_client::{ApiServer, ComponentOptions, RequestError};
 use supercargo_explain::PodReport;
 use tokio::time::timeout;
 

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, bail};
 use supercargo_cluster::{NODES, PODS};
-use supercargo_config::{LeaderElection, Loaded, build_profiles, load};
+use supercargo_config::{LeaderElection, Loaded, Problems, build_profiles, read};
 use supercargo_dump::{Location, read_dumps};
 use supercargo_explain::Missing;
 use supercargo_framework::{Fixes, Profile, Registry};
 use supercargo_model::{Cluster, Decoded, Decoder, KindId, Pod, ReadableKind, Timestamp};
 
+use crate::config_check;
 use crate::input;
 use crate::unread_record::UnreadRecord;
 
@@ -69,15 +70,19 @@ const MANIFEST_OBJECTS_MAX: usize = 10_000;
 impl Scheduler {
     /// As a configuration file says, or the default.
     pub(crate) fn from_file(file: Option<&str>, registry: &Registry) -> anyhow::Result<Self> {
-        let Loaded { kube, own, conversion } = match file {
-            None => Loaded::default(),
-            Some(file) => load(&input::read(file)?).map_err(|problems| {
-                anyhow!("{} is not a usable configuration:\n{problems}", input::display_name(file))
-            })?,
+        let name = file.map_or("the configuration", input::display_name);
+        let (loaded, problems) = match file {
+            None => (Ok(Loaded::default()), Problems::default()),
+            Some(file) => {
+                let reading = read(&input::read(file)?);
+                let problems = reading.check(registry);
+                (reading.into_result(), problems)
+            }
         };
-        let profiles = build_profiles(&kube, registry)
-            .map_err(|problems| anyhow!("the configuration is not usable:\n{problems}"))?;
-        let notes = conversion.iter().map(|problem| format!("{problem}\n")).collect();
+        let unusable = |_| config_check::unusable(name, &problems);
+        let Loaded { kube, own, conversion } = loaded.map_err(unusable)?;
+        let profiles = build_profiles(&kube, registry).map_err(unusable)?;
+        let notes = config_check::lines(name, &conversion);
         Ok(Scheduler {
             profiles,
             fixes: own.fixes,

@@ -1,8 +1,11 @@
 //! `supercargo config check`.
 
+use std::path::Path;
+
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use supercargo_config::{Problem, Problems, load, validate};
+use supercargo_config::{Problem, Problems, read};
 use supercargo_framework::Registry;
 
 use crate::input;
@@ -28,44 +31,36 @@ pub(crate) enum Format {
 }
 
 pub(crate) fn run(options: &CheckOptions, registry: &Registry) -> Outcome {
-    let mut outcome = Outcome::default();
-    let mut found = Vec::new();
-    for file in &options.files {
-        match input::read(file) {
-            Ok(text) => found.push((input::display_name(file), check(&text, registry))),
-            Err(error) => {
-                outcome.stderr.push_str(&format!("error: {error:#}\n"));
-                outcome.code = 1;
-            }
-        }
-    }
-    if found.iter().any(|(_, problems)| problems.has_errors()) {
-        outcome.code = 1;
-    }
-    outcome.stdout = match options.output {
-        Format::Text => text(&found),
+    let check = |file: &'_ String| match input::read(file) {
+        Ok(text) => check(&text, registry),
+        Err(error) => Problem::unreadable_file(format!("{error:#}")).into(),
+    };
+    let found: Vec<(&str, Problems)> =
+        options.files.iter().map(|file| (input::display_name(file), check(file))).collect();
+    let has_errors = found.iter().any(|(_, problems)| problems.has_errors());
+    let stdout = match options.output {
+        Format::Text => found.iter().map(|(file, problems)| lines(file, problems)).collect(),
         Format::Json => json(&found),
     };
-    outcome
+    Outcome { stdout, code: u8::from(has_errors), ..Outcome::default() }
 }
 
-/// Everything that is wrong with a file: what its conversion changed, if it is of an older version, and then what is
-/// wrong with what it comes to.
-pub(crate) fn check(text: &str, registry: &Registry) -> Problems {
-    match load(text) {
-        Ok(loaded) => loaded.conversion.and(validate(&loaded.kube, registry)),
-        Err(problems) => problems,
-    }
+/// Everything that is wrong with a file: what cannot be read or was changed by its conversion, then what is wrong with what it
+/// comes to, then files that it names and that are not there.
+fn check(text: &str, registry: &Registry) -> Problems {
+    let reading = read(text);
+    let files = reading.check_files(|file| Path::new(file).exists());
+    reading.check(registry).and(files)
 }
 
-pub(crate) fn text(found: &[(&str, Problems)]) -> String {
-    let mut text = String::new();
-    for (file, problems) in found {
-        for problem in problems.iter() {
-            text.push_str(&format!("{file}: {problem}\n"));
-        }
-    }
-    text
+/// The problems of a file, one a line.
+pub(crate) fn lines(file: &str, problems: &Problems) -> String {
+    problems.iter().map(|problem| problem.in_file(file) + "\n").collect()
+}
+
+/// Why a file is of no use, with all of its problems.
+pub(crate) fn unusable(file: &str, problems: &Problems) -> anyhow::Error {
+    anyhow!("{file} is not a usable configuration:\n{}", problems.in_file(file))
 }
 
 fn json(found: &[(&str, Problems)]) -> String {

@@ -1,7 +1,9 @@
 //! `supercargo config convert`.
 
 use clap::{Args, ValueEnum};
-use supercargo_config::{Loaded, Problems, SupercargoConfiguration, load_all, minimal_json, minimal_yaml};
+use supercargo_config::{
+    Loaded, Problem, Problems, SupercargoConfiguration, load_all, minimal_json, minimal_yaml,
+};
 
 use crate::input;
 use crate::outcome::Outcome;
@@ -30,16 +32,14 @@ pub(crate) fn run(options: &ConvertOptions) -> anyhow::Result<Outcome> {
     let texts =
         options.files.iter().map(|file| input::read(file)).collect::<anyhow::Result<Vec<String>>>()?;
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    // Which of several files a path is of is not known; together they are one configuration.
     let names: Vec<&str> = options.files.iter().map(|file| input::display_name(file)).collect();
-    let name = names.join("+");
     Ok(match load_all(&texts) {
         Ok(loaded) => Outcome {
             stdout: print(&loaded, options.output),
-            stderr: lines(&name, &loaded.conversion) + left_out(&loaded, options.output),
+            stderr: lines(&names, &loaded.conversion) + left_out(&loaded, options.output),
             code: 0,
         },
-        Err(problems) => Outcome { stderr: lines(&name, &problems), code: 1, ..Outcome::default() },
+        Err(problems) => Outcome { stderr: lines(&names, &problems), code: 1, ..Outcome::default() },
     })
 }
 
@@ -58,6 +58,11 @@ fn left_out(loaded: &Loaded, format: ConvertFormat) -> &'static str {
     }
 }
 
-fn lines(name: &str, problems: &Problems) -> String {
-    problems.iter().map(|problem| format!("{name}: {problem}\n")).collect()
+/// The problems, one a line, each behind the file that it is of; what is of no place is of all of them together.
+fn lines(names: &[&str], problems: &Problems) -> String {
+    let name = |problem: &Problem| match problem.position {
+        Some(position) => names.get(position.file).map_or_else(String::new, |name| (*name).to_owned()),
+        None => names.join("+"),
+    };
+    problems.iter().map(|problem| problem.in_file(&name(problem)) + "\n").collect()
 }

@@ -1,7 +1,7 @@
 //! `supercargo config default`.
 
 use clap::Args;
-use supercargo_config::{Loaded, effective, load, to_yaml};
+use supercargo_config::{Loaded, effective, read, to_yaml};
 use supercargo_framework::Registry;
 
 use crate::config_check;
@@ -16,20 +16,23 @@ pub(crate) struct DefaultOptions {
 }
 
 pub(crate) fn run(options: &DefaultOptions, registry: &Registry) -> anyhow::Result<Outcome> {
+    let file = options.config.as_deref().map_or("", input::display_name);
     let loaded = match &options.config {
         None => Loaded::default(),
-        Some(file) => match load(&input::read(file)?) {
-            Ok(loaded) => loaded,
-            Err(problems) => {
-                let file = input::display_name(file);
-                let mut stderr = format!("error: {file} is not a configuration\n");
-                stderr.push_str(&config_check::text(&[(file, problems)]));
-                return Ok(Outcome { stderr, code: 1, ..Outcome::default() });
+        Some(path) => {
+            let reading = read(&input::read(path)?);
+            let problems = reading.check(registry);
+            match reading.into_result() {
+                Ok(loaded) => loaded,
+                Err(_) => {
+                    let stderr = format!("error: {file} is not a configuration\n")
+                        + &config_check::lines(file, &problems);
+                    return Ok(Outcome { stderr, code: 1, ..Outcome::default() });
+                }
             }
-        },
+        }
     };
     let stdout = to_yaml(&effective(&loaded.kube, registry), &loaded.own);
-    let file = options.config.as_deref().map_or("", input::display_name);
-    let stderr = config_check::text(&[(file, loaded.conversion)]);
+    let stderr = config_check::lines(file, &loaded.conversion);
     Ok(Outcome { stdout, stderr, ..Outcome::default() })
 }

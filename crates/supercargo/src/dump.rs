@@ -66,7 +66,7 @@ pub(crate) fn run(options: &DumpOptions, registry: &Registry) -> anyhow::Result<
     if options.files.is_empty() {
         let objects = wait_for(async {
             let server = options.connect.connect().await?;
-            let of_kubeconfig = server.client().default_namespace();
+            let of_kubeconfig = server.default_namespace();
             let namespace = options.namespace.as_deref().unwrap_or(of_kubeconfig);
             LiveObjects::read(&server, &scheduler, Some(namespace)).await
         })?;

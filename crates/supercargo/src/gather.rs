@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use supercargo_cluster::ApiServer;
+use supercargo_client::ApiServer;
 use supercargo_explain::{Asked, Missing, MissingReason};
 use supercargo_framework::Unread;
 use supercargo_model::kinds::PersistentVolumeClaim;
@@ -89,7 +89,7 @@ impl Wanted<'_> {
         };
         let mut files = self.read(&server, scheduler).await?;
         if let Some((objects, notes)) = manifests {
-            let address = server.address().unwrap_or_else(|| "the cluster".to_owned());
+            let address = server.address().unwrap_or("at hand");
             files.notes.push_str(&notes);
             files.notes.push_str(&format!("note: the files hold no node: asked in the cluster {address}\n"));
             files.add_manifests(objects)?;
@@ -106,8 +106,7 @@ impl Wanted<'_> {
 
     /// The cluster, from its API server.
     async fn read(&self, server: &ApiServer, scheduler: &Scheduler) -> anyhow::Result<ClusterFiles> {
-        let default_namespace =
-            self.namespace.unwrap_or_else(|| server.client().default_namespace()).to_owned();
+        let default_namespace = self.namespace.unwrap_or_else(|| server.default_namespace()).to_owned();
         let named = { self.names.first() }
             .map(|name| name.split_once('/').map_or(&*default_namespace, |(namespace, _)| namespace));
         let objects = LiveObjects::read(server, scheduler, named.or(Some(&default_namespace))).await?;

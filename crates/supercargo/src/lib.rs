@@ -46,6 +46,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -66,12 +67,14 @@ use supercargo_operations::flags::RunFlags;
 pub use crate::run::process::{Ended, Process, Surroundings};
 
 /// Runs the command line of this process with the plugins of Kubernetes and those that `register` adds, and returns the
-/// exit code: 0 for success, 1 for failure, 2 for wrong usage. A command line that asks for help, or is wrong, ends the
-/// process here.
+/// exit code: 0 for success, 1 for failure, 2 for wrong usage.
 pub fn main_with(register: impl FnOnce(&mut Registry) -> Result<(), DuplicatePlugin>) -> ExitCode {
     let mut registry = supercargo_plugins::registry();
     let outcome = match register(&mut registry) {
-        Ok(()) => run(parse(std::env::args_os().collect()), &registry),
+        Ok(()) => match parse(std::env::args_os().collect()) {
+            Ok(line) => run(line, &registry),
+            Err(answer) => return outcome::report_usage(&answer),
+        },
         Err(error) => Outcome::failure(&error.into()),
     };
     outcome.report()
@@ -140,18 +143,18 @@ enum ConfigCommand {
     Default(DefaultOptions),
 }
 
-/// Reads the command line; where it is wrong, or asks for help, that is said and the process ends.
-fn parse(words: Vec<OsString>) -> CommandLine {
+/// Reads the command line; where it is wrong, or asks for help, what to say about it.
+fn parse(words: Vec<OsString>) -> Result<CommandLine, clap::Error> {
     let command = command(words.first());
-    let matches = command.clone().get_matches_from(words);
-    let mut line = CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let matches = command.clone().try_get_matches_from(words)?;
+    let mut line = CommandLine::from_arg_matches(&matches)?;
     if let (Command::Run(flags), Some((name, matches))) = (&mut line.command, matches.subcommand())
         && let Some(command) = command.find_subcommand(name)
     {
         flags.shown = flag_values(command, matches);
         flags.given = given_flags(command, matches);
     }
-    line
+    Ok(line)
 }
 
 /// The flags of a command by name, with their values as Go prints them: lists in brackets, nothing for what was left out.
@@ -180,11 +183,19 @@ fn given_flags(command: &clap::Command, matches: &ArgMatches) -> BTreeSet<String
 /// The commands, under the name by which they were called: kubectl runs `kubectl-supercargo` for `kubectl supercargo`.
 fn command(program: Option<&OsString>) -> clap::Command {
     let name = program.and_then(|program| Path::new(program).file_stem()).unwrap_or_default();
+    let command = CommandLine::command().version(VERSION.as_str()).propagate_version(true);
     match name.to_str() {
-        Some("kubectl-supercargo") => CommandLine::command().bin_name("kubectl supercargo"),
-        _ => CommandLine::command(),
+        Some("kubectl-supercargo") => command.bin_name("kubectl supercargo"),
+        _ => command,
     }
 }
+
+/// What `--version` prints behind the name, with the commit if whoever built it named one.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let commit = run::COMMIT.filter(|commit| !["", "unknown"].contains(commit));
+    let commit = commit.map(|commit| format!(" (commit {commit})")).unwrap_or_default();
+    format!("{}{commit}, decides as kube-scheduler {}", run::VERSION, run::EMULATED_VERSION)
+});
 
 fn run(line: CommandLine, registry: &Registry) -> Outcome {
     let result = match line.command {

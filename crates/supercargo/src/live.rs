@@ -2,20 +2,22 @@
 
 use std::future::Future;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
 use serde::Deserialize;
-use supercargo_cluster::{
-    ApiServer, ConnectOptions, ListError, ListRequest, NODES, PODS, PODS_NOT_FINISHED, RequestError,
-    WholeList, list,
-};
+use supercargo_client::{ApiServer, ConnectOptions, RequestError};
+use supercargo_cluster::{ListError, ListRequest, NODES, PODS, PODS_NOT_FINISHED, WholeList, list};
 use supercargo_explain::{Missing, MissingReason, missing_sentence};
 use supercargo_framework::Unread;
 use supercargo_model::KindId;
 
 use crate::cluster_files::Scheduler;
 use crate::outcome::Outcome;
+
+/// How long the first byte of an answer may take: somebody waits for it.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// One thread for the network, one for the work.
 const THREADS: usize = 2;
@@ -46,7 +48,7 @@ pub(crate) struct LiveObjects {
 impl ConnectArguments {
     pub(crate) fn options(&self) -> ConnectOptions {
         let ConnectArguments { kubeconfig, context, master } = self.clone();
-        ConnectOptions { kubeconfig, context, master, ..ConnectOptions::default() }
+        ConnectOptions { kubeconfig, context, master, patience: PATIENCE, ..ConnectOptions::default() }
     }
 
     pub(crate) async fn connect(&self) -> anyhow::Result<ApiServer> {
@@ -120,7 +122,7 @@ impl LiveObjects {
     /// Pods and nodes, without which nothing can be said; an error says why one of them could not be read, then what else is
     /// missing.
     pub(crate) fn require_pods_and_nodes(&self) -> anyhow::Result<()> {
-        for kind in [NODES, PODS] {
+        for kind in [PODS, NODES] {
             if self.lists.iter().any(|(listed, _)| *listed == kind) {
                 continue;
             }

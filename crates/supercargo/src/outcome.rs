@@ -24,15 +24,27 @@ impl Outcome {
     /// Prints it.
     pub(crate) fn report(self) -> ExitCode {
         let printed = write_all(io::stderr(), &self.stderr).and(write_all(io::stdout(), &self.stdout));
-        match printed {
-            Ok(()) => ExitCode::from(self.code),
-            // Whoever read along has seen enough.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(self.code),
-            Err(error) => {
-                // If standard error is gone as well, the exit code is all that is left to say.
-                let _ = write_all(io::stderr(), &format!("error: cannot write: {error}\n"));
-                ExitCode::FAILURE
-            }
+        exit_code(printed, self.code)
+    }
+}
+
+/// Prints what clap says about a command line: help, the version, or what is wrong.
+pub(crate) fn report_usage(answer: &clap::Error) -> ExitCode {
+    // Standard output keeps the last line until it is flushed.
+    let printed = answer.print().and_then(|()| io::stdout().flush());
+    exit_code(printed, u8::try_from(answer.exit_code()).unwrap_or(2))
+}
+
+/// The exit code of a command, unless it could not be printed.
+fn exit_code(printed: io::Result<()>, code: u8) -> ExitCode {
+    match printed {
+        Ok(()) => ExitCode::from(code),
+        // Whoever read along has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(code),
+        Err(error) => {
+            // If standard error is gone as well, the exit code is all that is left to say.
+            let _ = write_all(io::stderr(), &format!("error: cannot write: {error}\n"));
+            ExitCode::FAILURE
         }
     }
 }

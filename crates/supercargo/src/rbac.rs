@@ -6,11 +6,12 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use clap::{Args, ValueEnum};
-use supercargo_config::{KubeSchedulerConfiguration, Loaded, build_profiles, load, validate};
+use supercargo_config::{KubeSchedulerConfiguration, Loaded, build_profiles, read};
 use supercargo_framework::{Profile, Registry};
 
+use crate::config_check;
 use crate::input;
 use crate::outcome::Outcome;
 use rules::{Rule, decisions_rules, lease_rules, read_rules, write_rules};
@@ -58,18 +59,14 @@ pub(crate) fn run(options: &RbacOptions, registry: &Registry) -> anyhow::Result<
         }
     }
     let file = options.config.as_deref().map_or("the configuration", input::display_name);
-    let unusable = |problems| anyhow!("{file} is not a usable configuration:\n{problems}");
+    let unusable = |problems| config_check::unusable(file, &problems);
     let kube = match &options.config {
         None => default_configuration(options),
         Some(path) => {
-            let Loaded { kube, .. } = load(&input::read(path)?).map_err(unusable)?;
+            let Loaded { kube, .. } = read(&input::read(path)?).into_usable(registry).map_err(unusable)?;
             kube
         }
     };
-    let problems = validate(&kube, registry);
-    if problems.has_errors() {
-        return Err(unusable(problems));
-    }
     let profiles = build_profiles(&kube, registry).map_err(unusable)?;
     let stdout = yaml::print(&made_by(options), &documents(options, &kube, &profiles));
     Ok(Outcome { stdout, stderr: warnings(options, &kube, &profiles), code: 0 })

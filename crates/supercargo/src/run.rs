@@ -10,7 +10,7 @@ mod settings;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use supercargo_cluster::{ApiServer, Clock, hostname};
+use supercargo_client::{ApiServer, Clock, hostname};
 use supercargo_framework::Registry;
 use supercargo_operations::flags::RunFlags;
 use supercargo_operations::leader::new_identity;
@@ -20,6 +20,9 @@ use supercargo_operations::signals::Signals;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use tracing::{error, warn};
+
+pub(crate) use pages::EMULATED_VERSION;
+pub(crate) use process::{COMMIT, VERSION};
 
 use crate::outcome::Outcome;
 use process::{Process, Surroundings};

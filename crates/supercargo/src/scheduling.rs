@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use supercargo_cluster::{ApiServer, RequestError};
+use supercargo_client::{ApiServer, RequestError};
 use supercargo_config::LeaderElection;
 use supercargo_model::Timestamp;
 use tokio::time::sleep;

@@ -3,11 +3,11 @@
 use std::future::pending;
 
 use anyhow::anyhow;
-use supercargo_cluster::{ApiServer, ConnectOptions, Task, Tasks};
+use supercargo_client::{ApiServer, ConnectOptions};
+use supercargo_cluster::{Task, Tasks};
 use supercargo_operations::flags::{AccessFlags, ServingFlags};
 use supercargo_operations::serve::{
-    Access, FollowedAuthority, KubeReviewer, Routes, Server, follow_client_authority,
-    look_up_client_authority,
+    Access, ApiReviewer, FollowedAuthority, Routes, Server, follow_client_authority, look_up_client_authority,
 };
 use tokio::sync::oneshot;
 use tracing::{info, warn};
@@ -25,7 +25,7 @@ pub(crate) async fn serve(
         return Ok(None);
     }
     let authority = client_authority(access, server).await?;
-    let followed = authority.clone().map(|authority| (server.client().clone(), authority));
+    let followed = authority.clone().map(|authority| (server.without_limit(), authority));
     let Some(options) = serving.options(access, authority) else { return Ok(None) };
     let access = Access::new(&access.authorization_always_allow_paths)?
         .with_token_reviewer(reviewer(access.authentication_kubeconfig.as_deref(), server).await?)
@@ -35,7 +35,7 @@ pub(crate) async fn serve(
     let stopped = async move { _ = stop.await };
     let following = async move {
         match followed {
-            Some((client, followed)) => follow_client_authority(client, followed).await,
+            Some((server, followed)) => follow_client_authority(server, followed).await,
             None => pending().await,
         }
     };
@@ -55,7 +55,7 @@ async fn client_authority(
     if access.client_ca_file.is_some() || access.authentication_skip_lookup {
         return Ok(None);
     }
-    let authority = match look_up_client_authority(server.client().clone()).await {
+    let authority = match look_up_client_authority(&server.without_limit()).await {
         Ok(authority) => authority,
         Err(error) if access.authentication_tolerate_lookup_failure => {
             warn!(
@@ -70,12 +70,14 @@ async fn client_authority(
 }
 
 /// Asks the API server, as the user that a kubeconfig names, or as we are.
-async fn reviewer(kubeconfig: Option<&std::path::Path>, server: &ApiServer) -> anyhow::Result<KubeReviewer> {
+async fn reviewer(kubeconfig: Option<&std::path::Path>, server: &ApiServer) -> anyhow::Result<ApiReviewer> {
     match kubeconfig {
-        None => Ok(KubeReviewer::new(server.client().clone())),
+        None => Ok(ApiReviewer::new(server)),
         Some(path) => {
             let options = ConnectOptions { kubeconfig: Some(path.to_owned()), ..ConnectOptions::default() };
-            Ok(KubeReviewer::new(ApiServer::connect(&options).await?.client().clone()))
+            let own = ApiServer::connect(&options).await?;
+            // Which of the two users lacks a right, the rule says: only this one reviews.
+            Ok(ApiReviewer::new(&own.with_missing_rights(server.missing_rights())))
         }
     }
 }

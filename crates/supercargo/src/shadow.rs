@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
+use supercargo_client::{ApiServer, Clock};
 use supercargo_cluster::{
-    ApiServer, Clock, NODES, PODS, PODS_NOT_FINISHED, Supervisor, Tasks, WatchEvent, WatchRequest, Watched,
+    NODES, PODS, PODS_NOT_FINISHED, Supervisor, Tasks, WatchEvent, WatchRequest, Watched,
 };
 use supercargo_engine::Everything;
 use supercargo_explain::{Comparison, Judgement, Onlooker, Tally, render_comparison, render_summary};

@@ -76,16 +76,16 @@ fn check_prints_one_problem_a_line() {
     assert_eq!(
         outcome.stdout,
         "\
-broken.yaml: error C040 parallelism: Invalid value: 0: should be an integer value greater than zero
-broken.yaml: error C022 profiles[0].pluginConfig[0].args.hardPodAffinityWeight: initializing plugin \"InterPodAffinity\": Invalid value: 101: not in valid range [0, 100]
-broken.yaml: error C030 profiles[0].plugins.score.enabled[0].name: ScorePlugin \"ImageLocalty\" does not exist
+broken.yaml:3:1: error C040 parallelism: Invalid value: 0: should be an integer value greater than zero
+broken.yaml:18:7: error C022 profiles[0].pluginConfig[0].args.hardPodAffinityWeight: initializing plugin \"InterPodAffinity\": Invalid value: 101: not in valid range [0, 100]
+broken.yaml:8:9: error C030 profiles[0].plugins.score.enabled[0].name: ScorePlugin \"ImageLocalty\" does not exist
     hint: did you mean \"ImageLocality\"?
-broken.yaml: error C034 profiles[0].plugins.bind: at least one bind plugin is needed for profile with scheduler name \"default-scheduler\"
+broken.yaml:12:5: error C034 profiles[0].plugins.bind: at least one bind plugin is needed for profile with scheduler name \"default-scheduler\"
     hint: enable DefaultBinder at multiPoint or bind
-broken.yaml: warning W003 profiles[0].plugins.score.enabled[1]: NodeAffinity gets weight 1, not its default of 2
+broken.yaml:9:9: warning W003 profiles[0].plugins.score.enabled[1]: NodeAffinity gets weight 1, not its default of 2
     hint: write `weight: 2` to keep it
-broken.yaml: warning W007 profiles[0].plugins.score.disabled[0].name: NodePorts takes no part in score, so there is nothing to disable
-unreadable.yaml: error C001: not YAML: unclosed bracket '[' at line 2, column 7
+broken.yaml:11:9: warning W007 profiles[0].plugins.score.disabled[0].name: NodePorts takes no part in score, so there is nothing to disable
+unreadable.yaml:2:7: error C001: not YAML: unclosed bracket '['
 "
     );
     assert_eq!((outcome.stderr.as_str(), outcome.code), ("", 1));
@@ -104,7 +104,9 @@ fn check_prints_json() {
     "severity": "warning",
     "code": "W009",
     "path": "percentageOfNodesToScore",
-    "message": "0 means all nodes here, where kube-scheduler looks at a share that depends on the cluster's size"
+    "message": "0 means all nodes here, where kube-scheduler looks at a share that depends on the cluster's size",
+    "line": 3,
+    "column": 1
   }
 ]
 "#
@@ -118,8 +120,11 @@ fn check_goes_on_after_a_file_that_is_missing() {
     let fine = files.write("fine.yaml", HEAD);
     let missing = fine.replace("fine", "missing");
     let outcome = files.check(&[&missing, &fine], Format::Text);
-    assert_eq!(outcome.stdout, "");
-    assert_eq!(outcome.stderr, "error: cannot read missing.yaml: No such file or directory (os error 2)\n");
+    assert_eq!(
+        outcome.stdout,
+        "missing.yaml: error C012: cannot read missing.yaml: No such file or directory (os error 2)\n"
+    );
+    assert_eq!(outcome.stderr, "");
     assert_eq!(outcome.code, 1);
 }
 
@@ -146,7 +151,7 @@ fn default_of_what_is_no_configuration_prints_nothing() {
     assert!(
         outcome
             .stderr
-            .starts_with(&format!("error: {file} is not a configuration\n{file}: error C009 kind: "))
+            .starts_with(&format!("error: {file} is not a configuration\n{file}:2:1: error C009 kind: "))
     );
 }
 
@@ -183,7 +188,7 @@ profiles:
   schedulerName: default-scheduler
 "
     );
-    let said = "old.yaml: warning W102 profiles[0].plugins.multiPoint.enabled[0]: EBSLimits is part of NodeVolumeLimits now\n";
+    let said = "old.yaml:5:28: warning W102 profiles[0].plugins.multiPoint.enabled[0]: EBSLimits is part of NodeVolumeLimits now\n";
     assert!(outcome.stderr.ends_with(said), "{}", outcome.stderr);
     assert_eq!(outcome.code, 0, "warnings are fine");
 
@@ -206,7 +211,7 @@ fn convert_takes_a_configuration_and_its_policy() {
     let alone = convert(&files, &[&config], ConvertFormat::Yaml);
     assert_eq!((alone.stdout.as_str(), alone.code), ("", 1));
     assert!(
-        alone.stderr.starts_with("config.yaml: error C070 algorithmSource.policy.file.path: "),
+        alone.stderr.starts_with("config.yaml:3:35: error C070 algorithmSource.policy.file.path: "),
         "{}",
         alone.stderr
     );
@@ -244,9 +249,9 @@ fn check_says_what_changed_and_what_is_wrong() {
     assert_eq!(
         outcome.stdout,
         "\
-old.yaml: warning W100 apiVersion: kubescheduler.config.k8s.io/v1beta3 was converted to kubescheduler.config.k8s.io/v1, with the defaults of Kubernetes 1.28 kept
-    hint: codes W100 to W199 name paths of this file, all others paths of the converted one, which `supercargo config convert` prints
-old.yaml: warning W102 profiles[0].plugins.multiPoint.enabled[0]: EBSLimits is part of NodeVolumeLimits now
+old.yaml:1:1: warning W100 apiVersion: kubescheduler.config.k8s.io/v1beta3 was converted to kubescheduler.config.k8s.io/v1, with the defaults of Kubernetes 1.28 kept
+    hint: what has a line is of this file; other paths are of the converted one, which `supercargo config convert` prints
+old.yaml:5:28: warning W102 profiles[0].plugins.multiPoint.enabled[0]: EBSLimits is part of NodeVolumeLimits now
 old.yaml: error C030 profiles[0].plugins.multiPoint.enabled[0].name: PreFilterPlugin \"Mine\" does not exist
 "
     );

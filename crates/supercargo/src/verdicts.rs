@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, BufWriter, ErrorKind, Read, Write};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use supercargo_conformance::{Case, CaseVerdict, Judge};
 use supercargo_framework::Registry;
 
@@ -24,25 +24,28 @@ pub(crate) fn judge_all(
     mut judge: Judge<'_>,
 ) -> anyhow::Result<Outcome> {
     let mut failures = Failures::default();
-    let mut line = String::new();
+    let mut line = Vec::new();
     for number in 1_u64.. {
         line.clear();
-        let length = input.by_ref().take(CASE_BYTES_MAX).read_line(&mut line);
-        if length.with_context(|| format!("cannot read case {number}"))? == 0 {
+        let read = input.by_ref().take(CASE_BYTES_MAX).read_until(b'\n', &mut line);
+        if read.with_context(|| format!("cannot read case {number}"))? == 0 {
             break;
         }
-        if line.len() as u64 == CASE_BYTES_MAX {
-            bail!("case {number} is longer than {CASE_BYTES_MAX} bytes");
+        let is_cut = line.len() as u64 == CASE_BYTES_MAX && !line.ends_with(b"\n");
+        if is_cut {
+            input.skip_until(b'\n').with_context(|| format!("cannot read case {number}"))?;
         }
-        if line.trim().is_empty() {
+        if line.trim_ascii().is_empty() {
             continue;
         }
-        let verdict = match serde_json::from_str::<Case<'_>>(&line) {
+        let verdict = match read_case(&line, is_cut) {
             Ok(case) => judge.judge(&case),
-            Err(error) => {
-                output.flush().context("cannot write verdicts")?;
-                bail!("line {number} of the input is not a case: {error}");
-            }
+            Err(error) => CaseVerdict {
+                // Whoever compares verdicts needs a name that no other line has.
+                name: format!("line {number}"),
+                error: format!("line {number} of the input is not a case: {error}"),
+                verdicts: None,
+            },
         };
         failures.count(number, &verdict);
         let mut text = serde_json::to_vec(&verdict).context("cannot write a verdict as JSON")?;
@@ -60,6 +63,19 @@ pub(crate) fn judge_all(
     Ok(failures.into_outcome())
 }
 
+fn read_case(line: &[u8], is_cut: bool) -> Result<Case<'_>, String> {
+    if is_cut {
+        return Err(format!("it is longer than {CASE_BYTES_MAX} bytes"));
+    }
+    let text = std::str::from_utf8(line).map_err(|_| "it is no text in UTF-8".to_owned())?;
+    let text = text.trim_end();
+    if !text.trim_start().starts_with('{') {
+        return Err("it is no JSON object".to_owned());
+    }
+    // The line is the input's, and is named already.
+    serde_json::from_str(text).map_err(|error| error.to_string().replace(" at line 1 column ", " at column "))
+}
+
 /// The cases that could not be judged.
 #[derive(Default)]
 struct Failures {
@@ -73,7 +89,12 @@ impl Failures {
         self.cases += 1;
         if !verdict.error.is_empty() {
             self.failed += 1;
-            self.first.get_or_insert_with(|| format!("line {line}, {}: {}", verdict.name, verdict.error));
+            self.first.get_or_insert_with(|| {
+                match verdict.error.strip_prefix(&format!("{} ", verdict.name)) {
+                    Some(_) => verdict.error.clone(),
+                    None => format!("line {line}, {}: {}", verdict.name, verdict.error),
+                }
+            });
         }
     }
 

@@ -10,7 +10,7 @@ const HEAD: &str = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedu
 fn configurations() {
     let config = |body: &str| format!("{HEAD}{body}");
     for (text, expected) in [
-        ("a: [".to_owned(), &["C001", "line"][..]),
+        ("a: [".to_owned(), &["<stdin>:1:4: error C001"][..]),
         (config("profiles:\n- schedulerNam: x\n"), &["C003", "profiles[0].schedulerNam", "schedulerName"]),
         (
             config(
@@ -70,6 +70,123 @@ fn a_valid_configuration_ends_well() {
 }
 
 #[test]
+fn all_problems_of_all_files_are_found_at_once() {
+    let three = format!(
+        "{HEAD}parallelism: -1\nprofiles:\n- plugins:\n    score:\n      enabled: [{{name: NodeAfinity}}]\n  pluginConfigs: []\n"
+    );
+    let output = supercargo(&["config", "check", "no-such-file.yaml", "-", "nor-this.yaml"], &three);
+    check(
+        &output,
+        1,
+        &[
+            "no-such-file.yaml: error C012: cannot read no-such-file.yaml",
+            "<stdin>:3:1: error C040 parallelism",
+            "<stdin>:7:18: error C030 profiles[0].plugins.score.enabled[0].name",
+            "did you mean \"NodeAffinity\"?",
+            "<stdin>:8:3: error C003 profiles[0].pluginConfigs",
+            "did you mean \"pluginConfig\"?",
+            "nor-this.yaml: error C012",
+        ],
+    );
+    // Whoever else reads a configuration says as much.
+    let problems = ["<stdin>:3:1: error C040", "<stdin>:7:18: error C030", "<stdin>:8:3: error C003"];
+    for arguments in [
+        &["run", "--master=http://127.0.0.1:1", "--secure-port=0", "--config", "-"][..],
+        &["explain", "-f", "/dev/null", "--config", "-"],
+        &["rbac", "--config", "-"],
+        &["config", "default", "--config", "-"],
+    ] {
+        let output = supercargo(arguments, &three);
+        let said: Vec<String> =
+            problems
+                .iter()
+                .map(|problem| {
+                    if arguments[0] == "run" {
+                        problem.replace("<stdin>", "-")
+                    } else {
+                        (*problem).to_owned()
+                    }
+                })
+                .collect();
+        check(&output, 1, &said.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn extenders_that_cannot_be_asked_are_warned_of() {
+    let text = format!(
+        "{HEAD}extenders:\n- urlPrefix: not a url\n  filterVerb: f\n  httpTimeout: -5s\n  weight: -5\n  tlsConfig: \
+         {{caFile: /no/such/file}}\n"
+    );
+    check(
+        &supercargo(&["config", "check", "-"], &text),
+        0,
+        &[
+            "<stdin>:4:3: warning W013",
+            "<stdin>:6:3: warning W015",
+            "<stdin>:7:3: warning W016",
+            "<stdin>:8:15: warning W019",
+        ],
+    );
+}
+
+/// Where output goes that cannot be written, and that somebody closed.
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_ends_with_1() {
+    let run = |arguments: &[&str], stdout: std::process::Stdio| {
+        std::process::Command::new(env!("CARGO_BIN_EXE_supercargo"))
+            .args(arguments)
+            .stdin(std::process::Stdio::null())
+            .stdout(stdout)
+            .output()
+            .expect("the binary was built for this test")
+    };
+    for arguments in [
+        &["--help"][..],
+        &["--version"],
+        &["run", "--help"],
+        &["help", "config"],
+        &["config", "default"],
+        &["rbac"],
+    ] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+        let output = run(arguments, full.into());
+        check(&output, 1, &["error: cannot write: No space left on device"]);
+        let (reader, writer) = std::io::pipe().expect("pipes can be made");
+        drop(reader);
+        let output = run(arguments, writer.into());
+        check(&output, 0, &[]);
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn versions_and_flags_are_those_of_kube_scheduler() {
+    for arguments in [&["--version"][..], &["run", "--version"]] {
+        check(
+            &supercargo(arguments, ""),
+            0,
+            &[env!("CARGO_PKG_VERSION"), ", decides as kube-scheduler 1.36\n"],
+        );
+    }
+    for (flag, error) in [
+        ("--feature-gates=Nonsense=true", "--feature-gates: unrecognized feature gate: Nonsense"),
+        ("--tls-cipher-suites=FOO", "--tls-cipher-suites: Cipher suite FOO not supported or doesn't exist"),
+        // It is taken, so that what is missing is a cluster.
+        ("--min-compatibility-version=1.35", "no configuration has been provided"),
+    ] {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_supercargo"))
+            .args(["run", flag])
+            .env_remove("KUBERNETES_SERVICE_HOST")
+            .env_remove("KUBECONFIG")
+            .output()
+            .expect("the binary was built for this test");
+        check(&output, 1, &[error]);
+    }
+}
+
+#[test]
 fn wrong_usage_ends_with_2() {
     for arguments in [&["config"][..], &["config", "check"], &["verdict"], &["verdicts", "--fast"]] {
         check(&supercargo(arguments, ""), 2, &["Usage"]);
@@ -108,13 +225,22 @@ fn cases_that_cannot_be_judged_get_their_error_and_end_with_1() {
     }
 }
 
+/// A line that is no case gets a verdict that says so, and the lines after it are judged.
 #[test]
-fn a_line_that_is_cut_ends_the_run_after_whole_verdicts() {
+fn lines_that_are_no_cases_hide_no_others() {
     let good = case(NODE, POD);
-    let output = supercargo(&["verdicts"], &format!("{good}{}", &good[..good.len() / 2]));
-    check(&output, 1, &["line 2 of the input is not a case", "EOF"]);
-    assert_eq!(output.stdout.iter().filter(|byte| **byte == b'\n').count(), 1);
-    assert!(output.stdout.ends_with(b"\n"));
+    let cut = &good[..good.len() / 2];
+    let output = supercargo(&["verdicts"], &format!("{good}{cut}\nwords\n\n[]\n{good}"));
+    let error =
+        "error: 3 of 5 cases could not be judged; the first is line 2 of the input is not a case: EOF";
+    check(&output, 1, &[error]);
+    let text = String::from_utf8(output.stdout).expect("verdicts are text");
+    let verdicts: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("each line is whole")).collect();
+    let names: Vec<&str> = verdicts.iter().filter_map(|verdict| verdict["name"].as_str()).collect();
+    assert_eq!(names, ["case", "line 2", "line 3", "line 5", "case"]);
+    assert_eq!(verdicts[0], verdicts[4]);
+    assert!(verdicts[3]["error"].as_str().is_some_and(|error| error.contains("line 5")), "{text}");
 }
 
 /// Unschedulable is an answer, not an error.

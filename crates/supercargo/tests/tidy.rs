@@ -16,13 +16,15 @@ const EDGES: &[(&str, &[&str])] = &[
     ("engine", &["framework", "model"]),
     ("dump", &["model"]),
     ("extender", &["config", "framework", "model"]),
-    ("cluster", &["config", "engine", "extender", "framework", "model"]),
-    ("operations", &["framework"]),
+    ("client", &["config", "framework", "model"]),
+    ("cluster", &["client", "config", "engine", "extender", "framework", "model"]),
+    ("operations", &["client", "framework"]),
     ("explain", &["engine", "framework", "model"]),
     ("conformance", &["config", "engine", "framework", "model"]),
     (
         "supercargo",
         &[
+            "client",
             "cluster",
             "config",
             "conformance",
@@ -100,6 +102,18 @@ fn no_signature_of_the_sdk_names_another_ones_types() {
         let manifest = read(&root().join("crates").join(name).join("Cargo.toml"));
         for foreign in ["k8s-openapi", "kube", "tokio"] {
             assert!(!manifest.contains(&format!("\n{foreign}")), "{name} must not depend on {foreign}");
+        }
+    }
+}
+
+/// `docs/adr/0010-a-client-of-our-own.md` has the reasons.
+#[test]
+fn only_our_own_client_talks_to_api_servers() {
+    for manifest in files(&root(), "Cargo.toml") {
+        for foreign in ["k8s-openapi", "kube", "kube-client"] {
+            let is_named =
+                read(&manifest).lines().any(|line| line.split([' ', '.', '=']).next() == Some(foreign));
+            assert!(!is_named, "{} must not depend on {foreign}: use supercargo-client", manifest.display());
         }
     }
 }

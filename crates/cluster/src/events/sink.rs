@@ -10,9 +10,9 @@ use tracing::info;
 
 use super::{Event, EventCall, Series, body};
 use crate::backoff::{Backoff, BackoffLimits, Chance};
-use crate::client::{ApiServer, Call, MERGE_PATCH, RequestError};
 use crate::path;
 use crate::watch::is_served;
+use supercargo_client::{ApiServer, Call, MERGE_PATCH, RequestError};
 
 /// How often an event is tried to be told; client-go's `maxTriesPerEvent`.
 const TRIES_MAX: u32 = 12;

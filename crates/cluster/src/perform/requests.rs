@@ -9,9 +9,9 @@ use tokio::time::sleep;
 
 use super::bodies;
 use crate::backoff::{Backoff, BackoffLimits, Chance};
-use crate::client::{ApiServer, Call, MERGE_PATCH, RequestError, STRATEGIC_MERGE_PATCH};
-use crate::clock::Clock;
 use crate::path;
+use supercargo_client::Clock;
+use supercargo_client::{ApiServer, Call, MERGE_PATCH, RequestError, STRATEGIC_MERGE_PATCH};
 
 /// How often a status is tried to be changed; upstream's number (client-go `retry.DefaultBackoff`).
 const STATUS_TRIES_MAX: u32 = 4;
@@ -140,7 +140,7 @@ fn concluded(result: Result<(), RequestError>) -> Conclusion {
         Some(409) => Conclusion::Conflict { error },
         Some(408 | 429 | 500..) => Conclusion::Unknown { error, is_answered: true },
         Some(_) => Conclusion::Refused { error },
-        None if failed.is_connection_refused() || failed.is_not_leading() => Conclusion::Refused { error },
+        None if failed.is_not_sent() => Conclusion::Refused { error },
         None => Conclusion::Unknown { error, is_answered: false },
     }
 }

@@ -11,12 +11,12 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 
 use super::{Concluded, EVENTS_GATHERED_FOR, OrderOutcome, PerformCounts, Performer, PerformerOptions};
-use crate::client::ApiServer;
-use crate::clock::Clock;
-use crate::fake::{Answer, Asked, Fake};
 use crate::order_log::OrderLog;
 use crate::tasks::Supervisor;
-use crate::write_gate::{Tenure, WriteGate};
+use supercargo_client::ApiServer;
+use supercargo_client::Clock;
+use supercargo_client::fake::{Answer, Asked, Fake};
+use supercargo_client::{Tenure, WriteGate};
 
 const PATIENCE: Duration = Duration::from_secs(3600);
 
@@ -34,7 +34,7 @@ impl Trial {
         let fake = Fake::numbered(answer);
         let started = Instant::now();
         let clock = Clock::from_fn(move || Timestamp::from_seconds(1_769_860_800).after(started.elapsed()));
-        let server = ApiServer::new(fake.client(), None);
+        let server = ApiServer::new(fake.service(), None);
         let (tenure, gate) = WriteGate::new(Tenure::Always, clock.clone());
         let own_clock = clock.clone();
         let supervisor = Supervisor::new();

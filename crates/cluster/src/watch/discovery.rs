@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use supercargo_model::KindId;
 
-use crate::client::{ApiServer, Call, RequestError};
 use crate::path;
+use supercargo_client::{ApiServer, Call, RequestError};
 
 /// What a server has of a version of a group. Every field has to be there: an answer without them is no discovery.
 #[derive(Deserialize)]
@@ -80,7 +80,7 @@ async fn read<T: DeserializeOwned>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{Answer, Fake};
+    use supercargo_client::fake::{Answer, Fake};
 
     const LEASES: KindId =
         KindId { group: "coordination.k8s.io", version: "v1", kind: "Lease", plural: "leases" };
@@ -117,11 +117,11 @@ mod tests {
                 let text = if asked.path == "/apis" { &groups_answer } else { &version_answer };
                 if text == NONE { Answer::plain(404, "404 page not found") } else { Answer::ok(text) }
             });
-            let served = is_served(&ApiServer::new(fake.client(), None), LEASES).await;
+            let served = is_served(&ApiServer::new(fake.service(), None), LEASES).await;
             assert_eq!(served.ok(), expected, "{case}");
         }
         let fake = Fake::new(|_| Answer::plain(404, "404 page not found"));
-        let served = is_served(&ApiServer::new(fake.client(), None), crate::watch::PODS).await;
+        let served = is_served(&ApiServer::new(fake.service(), None), crate::watch::PODS).await;
         assert!(served.is_err(), "the core group is always there");
     }
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use tokio::time::timeout;
 
-use crate::client::{AnswerBody, chain};
+use supercargo_client::{AnswerBody, chain};
 
 /// No object is larger than this; etcd takes 1.5 MiB, and JSON is not much longer than what it keeps.
 const LINE_BYTES_MAX: usize = 32 << 20;
@@ -68,8 +68,8 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::ApiServer;
-    use crate::fake::{Answer, Fake};
+    use supercargo_client::ApiServer;
+    use supercargo_client::fake::{Answer, Fake};
 
     /// The lines of a text that comes in pieces of a size.
     async fn lines(text: &'static str, size: usize) -> Vec<String> {
@@ -80,7 +80,7 @@ mod tests {
             }
             answer
         });
-        let body = ApiServer::new(fake.client(), None).open("/").await.expect("the server is kind");
+        let body = ApiServer::new(fake.service(), None).open("/").await.expect("the server is kind");
         let mut lines = Lines::new(body);
         let mut found = Vec::new();
         while let Some(line) = lines.next(Duration::MAX).await.expect("nothing breaks") {

@@ -11,12 +11,13 @@ use tracing::{debug, info, warn};
 use super::decoding::{decode, decode_event};
 use super::lines::{Lines, LinesError};
 use super::listing::Listing;
+use super::pages::Pages;
 use super::stop::{Asked, Failure, Stop, stop_of};
 use super::words::{Bookmark, ErrorWords, EventKind, EventWords, PageWords, resource_version};
 use super::{Telling, WatchEvent, WatchRequest, Watched};
 use crate::backoff::{Backoff, BackoffLimits, Chance};
-use crate::client::{ApiServer, Call, RequestError, SILENCE_MAX};
 use crate::path;
+use supercargo_client::{ApiServer, Call, RequestError, SILENCE_MAX};
 
 /// How long to wait after a failure.
 const BACKOFF: BackoffLimits = BackoffLimits {
@@ -463,10 +464,10 @@ impl Session {
     /// Lists everything in pages of a size, or in one answer.
     async fn list(&mut self, page_objects: Option<usize>) -> Result<(), Stop> {
         let mut listing = None;
-        let mut next = String::new();
+        let mut pages = Pages::default();
         loop {
-            let path = self.page_path(page_objects, &next);
-            let asked = if next.is_empty() { Asked::List } else { Asked::NextPage };
+            let path = self.page_path(page_objects, pages.next());
+            let asked = if pages.next().is_empty() { Asked::List } else { Asked::NextPage };
             let page = match self.server.fetch(&Call::get(path)).await {
                 Ok(page) => page,
                 Err(error) => return Err(self.stop_of(asked, error).await),
@@ -487,7 +488,7 @@ impl Session {
                 return self.end(read, page.metadata.resource_version).await;
             }
             listing = Some(read);
-            next = page.metadata.r#continue;
+            pages.turn(page.metadata.r#continue).map_err(Stop::refused)?;
         }
     }
 

@@ -6,7 +6,7 @@ use supercargo_model::KindId;
 
 use super::discovery::is_served;
 use super::{NODES, PODS};
-use crate::client::{ApiServer, RequestError};
+use supercargo_client::{ApiServer, RequestError};
 
 /// Why a request of a watch does not go on. What comes next is decided by the session.
 #[derive(Debug)]

@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
 use super::{PODS, PODS_NOT_FINISHED, WatchEvent, WatchRequest, Watched, watch};
-use crate::client::ApiServer;
-use crate::fake::{Answer, Asked, Fake, Writer};
+use supercargo_client::ApiServer;
+use supercargo_client::fake::{Answer, Asked, Fake, Writer};
 
 const END: &str = r#""annotations":{"k8s.io/initial-events-end":"true"},"#;
 
@@ -49,7 +49,7 @@ impl Trial {
         });
         let decoder = Arc::new(Decoder::new([ReadableKind::of::<Namespace>()], false));
         let (sender, receiver) = mpsc::channel(4);
-        tokio::spawn(watch(ApiServer::new(fake.client(), None), request, decoder, 1, sender));
+        tokio::spawn(watch(ApiServer::new(fake.service(), None), request, decoder, 1, sender));
         Trial { fake, receiver, writers }
     }
 

@@ -4,9 +4,10 @@ use bytes::Bytes;
 use supercargo_model::KindId;
 
 use super::discovery::is_served;
+use super::pages::Pages;
 use super::words::PageWords;
-use crate::client::{ApiServer, Call, RequestError};
 use crate::path;
+use supercargo_client::{ApiServer, Call, RequestError};
 
 /// How many objects a page has.
 const PAGE_OBJECTS: usize = 500;
@@ -76,23 +77,25 @@ impl WholeList {
 pub async fn list(server: &ApiServer, request: ListRequest<'_>) -> Result<WholeList, ListError> {
     let failed = |reason| ListError::Failed { kind: request.kind, reason };
     let mut list = WholeList::default();
-    let mut next = String::new();
+    let mut pages = Pages::default();
     let mut in_pages = true;
     loop {
-        let path = page_path(request, in_pages, &next);
+        let path = page_path(request, in_pages, pages.next());
         match server.fetch(&Call::get(path)).await {
-            Ok(page) => next = list.take_page(&page).map_err(failed)?,
+            Ok(page) => {
+                let next = list.take_page(&page).map_err(failed)?;
+                if next.is_empty() {
+                    return Ok(list);
+                }
+                pages.turn(next).map_err(failed)?;
+            }
             // The list has become too old between two pages. As client-go does, everything is asked for at once then.
             Err(error) if error.code() == Some(410) && in_pages => {
                 list = WholeList::default();
-                next.clear();
+                pages = Pages::default();
                 in_pages = false;
-                continue;
             }
             Err(error) => return Err(refusal(server, request.kind, error).await),
-        }
-        if next.is_empty() {
-            return Ok(list);
         }
     }
 }
@@ -123,7 +126,12 @@ async fn refusal(server: &ApiServer, kind: KindId, error: RequestError) -> ListE
         // A user without any rights gets 403 for kinds that do not exist, too.
         Some(code @ (403 | 404)) => match is_served(server, kind).await {
             Ok(false) => ListError::NotServed(kind),
-            _ if code == 403 => ListError::Forbidden(error.to_string()),
+            _ if code == 403 => {
+                let KindId { group, plural, .. } = kind;
+                ListError::Forbidden(format!(
+                    "{error}; ask for the rule {{apiGroups: [{group:?}], resources: [{plural:?}], verbs: [\"list\"]}}"
+                ))
+            }
             _ => ListError::Failed { kind, reason: error.to_string() },
         },
         _ => ListError::Failed { kind, reason: error.to_string() },
@@ -133,8 +141,8 @@ async fn refusal(server: &ApiServer, kind: KindId, error: RequestError) -> ListE
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{Answer, Asked, Fake};
     use crate::watch::{PODS, PODS_NOT_FINISHED};
+    use supercargo_client::fake::{Answer, Asked, Fake};
 
     const REQUEST: ListRequest<'static> = ListRequest { kind: PODS, namespace: None, field_selector: None };
 
@@ -159,7 +167,7 @@ mod tests {
         });
         let request =
             ListRequest { namespace: Some("shop"), field_selector: Some(PODS_NOT_FINISHED), ..REQUEST };
-        let list = list(&ApiServer::new(fake.client(), None), request).await.expect("is served");
+        let list = list(&ApiServer::new(fake.service(), None), request).await.expect("is served");
         assert_eq!(list.len(), 3);
         assert_eq!(texts(&list)[2], r#"{"metadata":{"name":"c"}}"#);
         let lines: Vec<String> = fake.requests().iter().map(Asked::line).collect();
@@ -180,9 +188,23 @@ mod tests {
             1 => Answer::status(410, "too old"),
             _ => page(&["a", "b"], ""),
         });
-        let list = list(&ApiServer::new(fake.client(), None), REQUEST).await.expect("is served");
+        let list = list(&ApiServer::new(fake.service(), None), REQUEST).await.expect("is served");
         assert_eq!(list.len(), 2);
         assert_eq!(fake.requests()[2].line(), "GET /api/v1/pods");
+    }
+
+    /// A server that is broken, or a proxy that answers everything with the same page.
+    #[tokio::test(start_paused = true)]
+    async fn a_list_without_an_end_is_an_error() {
+        let fake = Fake::new(|_| page(&["a"], "more"));
+        let error = list(&ApiServer::new(fake.service(), None), REQUEST).await.expect_err("it never ends");
+        let words = "cannot list pods: the server tells of a next page again and again: its continue token repeats itself";
+        assert_eq!(error.to_string(), words);
+        assert_eq!(fake.requests().len(), 2);
+
+        let fake = Fake::numbered(|number, _| page(&[], &number.to_string()));
+        let error = list(&ApiServer::new(fake.service(), None), REQUEST).await.expect_err("it never ends");
+        assert!(error.to_string().contains("more than 10000 pages"), "{error}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -192,7 +214,7 @@ mod tests {
                 "/api/v1" => Answer::ok(resources),
                 _ => Answer::status(code, "no"),
             });
-            list(&ApiServer::new(fake.client(), None), REQUEST).await.expect_err("is refused")
+            list(&ApiServer::new(fake.service(), None), REQUEST).await.expect_err("is refused")
         };
         let served = r#"{"kind":"APIResourceList","resources":[{"name":"pods"}]}"#;
         let unserved = r#"{"kind":"APIResourceList","resources":[]}"#;
@@ -200,7 +222,8 @@ mod tests {
         assert!(matches!(ask(403, unserved).await, ListError::NotServed(PODS)));
         assert_eq!(ask(404, served).await.to_string(), "cannot list pods: no");
         assert_eq!(ask(404, "welcome").await.to_string(), "cannot list pods: no");
-        assert!(matches!(ask(403, served).await, ListError::Forbidden(message) if message == "no"));
+        let rule = r#"{apiGroups: [""], resources: ["pods"], verbs: ["list"]}"#;
+        assert_eq!(ask(403, served).await.to_string(), format!("no; ask for the rule {rule}"));
         assert_eq!(ask(500, served).await.to_string(), "cannot list pods: no");
     }
 }

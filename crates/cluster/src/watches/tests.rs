@@ -9,8 +9,8 @@ use supercargo_model::kinds::{Namespace, Service};
 use tokio::time::timeout;
 
 use super::*;
-use crate::fake::{Answer, Asked, Fake, Writer};
 use crate::tasks::Supervisor;
+use supercargo_client::fake::{Answer, Asked, Fake, Writer};
 
 /// A server whose kinds have one object each; what `refuse` refuses is answered with 403.
 fn fake(refuse: impl Fn(&Asked) -> bool + Send + Sync + 'static) -> Fake {
@@ -40,7 +40,7 @@ fn fake(refuse: impl Fn(&Asked) -> bool + Send + Sync + 'static) -> Fake {
 }
 
 fn server() -> ApiServer {
-    ApiServer::new(fake(|_| false).client(), None)
+    ApiServer::new(fake(|_| false).service(), None)
 }
 
 fn profile(name: &str, reads: Reads) -> Profile {
@@ -122,7 +122,7 @@ async fn a_preparation_that_cannot_be_finished_leaves_no_trace() {
     let fake = fake(|asked| asked.path.ends_with("namespaces"));
     let supervisor = Supervisor::new();
     let (mut watches, mut receiver) =
-        Watches::start(ApiServer::new(fake.client(), None), 1, &[plain()], false, supervisor.tasks());
+        Watches::start(ApiServer::new(fake.service(), None), 1, &[plain()], false, supervisor.tasks());
     listed(&mut watches, &mut receiver).await;
     watches.prepare(&reading(), false).await;
     assert_eq!(listed(&mut watches, &mut receiver).await, BTreeSet::new());
@@ -179,7 +179,7 @@ async fn a_watch_that_cannot_be_listed_again_goes_on() {
     });
     let supervisor = Supervisor::new();
     let (mut watches, mut receiver) =
-        Watches::start(ApiServer::new(fake.client(), None), 1, &[plain()], false, supervisor.tasks());
+        Watches::start(ApiServer::new(fake.service(), None), 1, &[plain()], false, supervisor.tasks());
     listed(&mut watches, &mut receiver).await;
     // The list with all fields fails twice.
     watches.prepare(&[plain()], true).await;

@@ -56,7 +56,7 @@ pub(super) fn read(
         return Algorithm::Default;
     };
     let path = below(path, name);
-    let source = Source::read(value, &path, problems);
+    let source = Source::read(value, &path, problems).unwrap_or_default();
     let mut refuse = |path: String, message: String, hint: Option<String>| {
         problems.push(Problem::new(&codes::ALGORITHM_SOURCE, path, message).with_hint(hint));
     };

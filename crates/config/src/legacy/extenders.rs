@@ -49,7 +49,7 @@ pub(super) fn read(fields: &Object, path: &str, problems: &mut Problems) -> Vec<
             problems.add(&codes::FIELD_MOVED, below(&path, "httpTimeout"), message);
             fields.insert("httpTimeout".to_owned(), duration.into());
         }
-        if item.is_null() { Extender::default() } else { Extender::read(&item, &path, problems) }
+        Extender::read(&item, &path, problems).unwrap_or_default()
     };
     items.iter().enumerate().map(read).collect()
 }

@@ -25,6 +25,7 @@ pub(crate) use self::release::Release;
 use crate::codes;
 use crate::decode::{KUBE_API_VERSION, KUBE_GROUP};
 use crate::fields::{Object, below};
+use crate::places::Places;
 use crate::problem::{Problem, Problems};
 use crate::types::KubeSchedulerConfiguration;
 
@@ -33,6 +34,7 @@ use crate::types::KubeSchedulerConfiguration;
 pub(crate) struct Document {
     pub(crate) fields: Object,
     pub(crate) path: String,
+    pub(crate) places: Places,
 }
 
 /// The old version that an apiVersion names.
@@ -50,17 +52,26 @@ pub(crate) fn convert(
     policy: Option<&Document>,
     problems: &mut Problems,
 ) -> KubeSchedulerConfiguration {
+    let known = problems.len();
     note(release, &document.path, problems);
     if let (Some(policy), "v1beta3") = (policy, release.version) {
+        let known = problems.len();
         refuse_policy(policy, release.version, problems);
+        problems.locate(known, &policy.places);
     }
-    old::convert(document, release, policy, problems)
+    let config = old::convert(document, release, policy, problems);
+    // What is wrong with the Policy has its places already.
+    problems.locate(known, &document.places);
+    config
 }
 
 /// A Policy as a configuration of today.
 pub(crate) fn convert_policy(document: &Document, problems: &mut Problems) -> KubeSchedulerConfiguration {
+    let known = problems.len();
     note(&policy::RELEASE, &document.path, problems);
-    policy::convert(document, problems)
+    let config = policy::convert(document, problems);
+    problems.locate(known, &document.places);
+    config
 }
 
 /// Releases that read newer versions read no Policy.
@@ -77,8 +88,8 @@ fn note(release: &Release, path: &str, problems: &mut Problems) {
         release.api_version(),
         release.kubernetes
     );
-    let hint = "codes W100 to W199 name paths of this file, all others paths of the converted one, which \
-                `supercargo config convert` prints"
+    let hint = "what has a line is of this file; other paths are of the converted one, which `supercargo config convert` \
+                prints"
         .to_owned();
     problems.push(Problem::new(&codes::CONVERTED, below(path, "apiVersion"), message).with_hint(hint));
 }

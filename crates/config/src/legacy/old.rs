@@ -67,7 +67,10 @@ pub(super) fn convert(
     let settings = Settings::read(fields, release, path, problems);
     let shared = policy.map(|policy| {
         policy::refuse_plugins(&profiles, problems);
-        policy::read(policy, release.lists_constraints, problems)
+        let known = problems.len();
+        let read = policy::read(policy, release.lists_constraints, problems);
+        problems.locate(known, &policy.places);
+        read
     });
     config.profiles.clear();
     for profile in profiles {
@@ -223,7 +226,7 @@ fn read_plugins(fields: &Object, release: &Release, path: &str, problems: &mut P
     let mut unreserve = PluginSet::default();
     read_field(&given, "unreserve", &path, problems, &mut unreserve);
     given.remove("unreserve");
-    let mut plugins = Plugins::read(&Value::Object(given), &path, problems);
+    let mut plugins = Plugins::read(&Value::Object(given), &path, problems).unwrap_or_default();
     if unreserve != PluginSet::default() {
         let message = "is part of reserve now: what reserves also gives back";
         problems.add(&codes::POINT_MOVED, below(&path, "unreserve"), message);
@@ -264,7 +267,7 @@ fn leader_election(fields: &Object, is_alpha1: bool, path: &str, problems: &mut 
     if is_alpha1 {
         v1alpha1::rename_lock(&mut given, &mut renamed, &path, problems);
     }
-    let mut election = LeaderElection::read(&Value::Object(given), &path, problems);
+    let mut election = LeaderElection::read(&Value::Object(given), &path, problems).unwrap_or_default();
     if !renamed.resource_name.is_empty() {
         election.resource_name = renamed.resource_name;
     }

@@ -66,7 +66,7 @@ pub(super) fn refuse_plugins(profiles: &[OldProfile], problems: &mut Problems) {
 /// Reads a Policy. Beside a configuration of 1.18 or before, the weights of 1.18 count.
 pub(super) fn read(document: &Document, beside_alpha: bool, problems: &mut Problems) -> OldPolicy {
     let path = document.path.clone();
-    let policy = Policy::read(&Value::Object(document.fields.clone()), &path, problems);
+    let policy = Policy::read(&Value::Object(document.fields.clone()), &path, problems).unwrap_or_default();
     if policy.always_check_all_predicates {
         let message = "had an effect on messages only, and has none now";
         problems.add(&codes::FIELD_DROPPED, below(&path, "alwaysCheckAllPredicates"), message);

@@ -147,27 +147,27 @@ fn arguments() {
         (
             "[{name: NodeResourcesFit, args: {ignoredResource: [a]}}]",
             "C021 profiles[0].pluginConfig[0].args.ignoredResource: decoding args for plugin NodeResourcesFit: \
-             unknown field `ignoredResource`, expected `ignoredResources` or `ignoredResourceGroups`",
+             unknown field \"ignoredResource\"",
         ),
         (
             "[{name: NodeResourcesFit, args: {ignoredResource: null}}]",
             "C021 profiles[0].pluginConfig[0].args.ignoredResource: decoding args for plugin NodeResourcesFit: \
-             unknown field `ignoredResource`, expected `ignoredResources` or `ignoredResourceGroups`",
+             unknown field \"ignoredResource\"",
         ),
         (
             "[{name: NodeResourcesFit, args: []}]",
-            "C021 profiles[0].pluginConfig[0].args: decoding args for plugin NodeResourcesFit: invalid type: \
-             sequence, expected struct FitArgs",
+            "C021 profiles[0].pluginConfig[0].args: decoding args for plugin NodeResourcesFit: expected an \
+             object, got a list",
         ),
         (
             "[{name: NodeResourcesFit, args: {ignoredResources: [5]}}]",
             "C021 profiles[0].pluginConfig[0].args.ignoredResources[0]: decoding args for plugin NodeResourcesFit: \
-             invalid type: integer `5`, expected a string",
+             expected a string, got the number 5",
         ),
         (
             "[{name: NodeResourcesFit, args: words}]",
-            "C021 profiles[0].pluginConfig[0].args: decoding args for plugin NodeResourcesFit: invalid type: string \
-             \"words\", expected struct FitArgs",
+            "C021 profiles[0].pluginConfig[0].args: decoding args for plugin NodeResourcesFit: expected an object, \
+             got the string \"words\"",
         ),
         (
             "[{name: NodeResourcesFit, args: {kind: InterPodAffinityArgs}}]",
@@ -219,7 +219,7 @@ fn arguments_of_other_plugins_and_profiles_must_be_readable_but_not_right() {
     check_first(
         &idle("{hardPodAffinityWeight: x}"),
         "C021 profiles[0].pluginConfig[0].args.hardPodAffinityWeight: decoding args for plugin InterPodAffinity: \
-         invalid type: string \"x\", expected i32",
+         expected an integer of 32 bits, got the string \"x\"",
     );
     let second = |args: &str| {
         format!("{HEAD}profiles: [{{}}, {{pluginConfig: [{{name: InterPodAffinity, args: {args}}}]}}]")

@@ -1,7 +1,10 @@
 //! Tests of the whole way from words to profiles, as tables: what is written, and what comes of it.
 
+mod all_at_once;
 mod building;
 mod effective;
+mod extenders;
+mod formats;
 mod legacy;
 mod legacy_model;
 mod legacy_rules;
@@ -15,7 +18,7 @@ mod values;
 
 use supercargo_framework::Registry;
 
-use crate::{Problems, load, validate};
+use crate::{Problems, read};
 
 const HEAD: &str = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
 
@@ -29,12 +32,9 @@ fn plugin_config(config: &str) -> String {
     format!("{HEAD}profiles: [{{pluginConfig: {config}}}]\n")
 }
 
-/// What `config check` finds: problems of reading, or else all others.
+/// What `config check` finds.
 fn problems_of(text: &str, registry: &Registry) -> Problems {
-    match load(text) {
-        Ok(loaded) => validate(&loaded.kube, registry),
-        Err(problems) => problems,
-    }
+    read(text).check(registry)
 }
 
 /// Checks the problems of a text, one a line without hints.
@@ -53,4 +53,14 @@ fn check_hint(text: &str, expected: &str) {
     let problems = problems_of(text, &support::registry());
     let hints: Vec<&str> = problems.iter().filter_map(|problem| problem.hint.as_deref()).collect();
     assert_eq!(hints, [expected], "of:\n{text}");
+}
+
+/// Checks the lines and columns of the problems.
+#[track_caller]
+fn check_places(text: &str, expected: &[&str]) {
+    let place = |problem: crate::Problem| {
+        problem.position.map_or_else(String::new, |position| format!("{}:{}", position.line, position.column))
+    };
+    let places: Vec<String> = problems_of(text, &support::registry()).into_iter().map(place).collect();
+    assert_eq!(places, expected, "of:\n{text}");
 }

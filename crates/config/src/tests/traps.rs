@@ -202,7 +202,8 @@ fn points_that_are_not_run() {
 
 #[test]
 fn ignored_resources_are_replaced() {
-    let extenders = "extenders: [{managedResources: [{name: x.y/z, ignoredByScheduler: true}]}]";
+    let extenders =
+        "extenders: [{urlPrefix: 'http://x', managedResources: [{name: x.y/z, ignoredByScheduler: true}]}]";
     let fit = |args: &str| {
         format!("{}{extenders}\n", plugin_config(&format!("[{{name: NodeResourcesFit, args: {args}}}]")))
     };

@@ -53,6 +53,20 @@ fn leader_election() {
         "leaderElection: {leaseDuration: 10s}",
         &["C044 leaderElection.leaseDuration: Invalid value: \"10s\": must be greater than `RenewDeadline`"],
     );
+    check_rest(
+        "leaderElection: {renewDeadline: 6s, retryPeriod: 5s}",
+        &[
+            "C044 leaderElection.renewDeadline: Invalid value: \"6s\": must be greater than `RetryPeriod` * 1.2",
+        ],
+    );
+    check_rest("leaderElection: {renewDeadline: 6001ms, retryPeriod: 5s}", &[]);
+    check_rest(
+        "leaderElection: {leaseDuration: 900ms, renewDeadline: 500ms, retryPeriod: 100ms}",
+        &[
+            "W020 leaderElection.leaseDuration: 900ms is less than a second: a Lease counts whole seconds, so that nobody \
+           could lead",
+        ],
+    );
     check_rest("leaderElection: {leaderElect: false, leaseDuration: -1s, resourceLock: x}", &[]);
 }
 
@@ -137,8 +151,9 @@ fn the_queue_is_shared() {
 #[test]
 fn extenders() {
     check_rest(
-        "extenders: [{prioritizeVerb: p, bindVerb: b}, {prioritizeVerb: p, weight: -1, bindVerb: b}, \
-         {managedResources: [{name: a/b/c}, {name: cpu}, {name: x.y/z}, {name: x.y/z}, {name: ''}]}]",
+        "extenders: [{urlPrefix: 'http://a', prioritizeVerb: p, bindVerb: b}, \
+         {urlPrefix: 'http://b', prioritizeVerb: p, weight: -1, bindVerb: b}, \
+         {urlPrefix: 'http://c', managedResources: [{name: a/b/c}, {name: cpu}, {name: x.y/z}, {name: x.y/z}, {name: ''}]}]",
         &[
             "C050 extenders[0].weight: Invalid value: 0: must have a positive weight applied to it",
             "C050 extenders[1].weight: Invalid value: -1: must have a positive weight applied to it",
@@ -158,10 +173,10 @@ fn extenders() {
              bind",
         ],
     );
-    check_rest("extenders: [{prioritizeVerb: p, weight: 1}, {weight: -5}]", &[]);
+    check_rest("extenders: [{urlPrefix: 'http://a', prioritizeVerb: p, weight: 1}]", &[]);
     check_rest(
         "profiles: [{plugins: {multiPoint: {disabled: [{name: NodeResourcesFit}]}}}]\n\
-         extenders: [{managedResources: [{name: x.y/z, ignoredByScheduler: true}]}]",
+         extenders: [{urlPrefix: 'http://a', managedResources: [{name: x.y/z, ignoredByScheduler: true}]}]",
         &["C054 profiles[0]: can't find NodeResourcesFitArgs in plugin config"],
     );
 }

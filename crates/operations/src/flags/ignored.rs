@@ -19,6 +19,7 @@ const FLAGS: &[(&str, bool, Option<&str>)] = &[
     ("log-json-split-stream", true, Some("logs go to standard error")),
     ("log-text-info-buffer-size", false, None),
     ("log-text-split-stream", true, Some("logs go to standard error")),
+    ("min-compatibility-version", false, Some("there is only one version")),
     ("permit-address-sharing", true, Some("addresses are not shared")),
     ("permit-port-sharing", true, Some("ports are not shared")),
     ("requestheader-allowed-names", false, Some("names in headers count for nothing")),

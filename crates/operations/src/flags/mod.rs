@@ -4,8 +4,10 @@
 //! deprecated ones (`--kubeconfig`, `--kube-api-*`, `--profiling` …) count only without `--config`; where both are given they are
 //! ignored, which is said in a warning. What Supercargo accepts without doing anything about it is said in a warning too.
 
+mod ciphers;
 mod gates;
 mod ignored;
+mod known_gates;
 
 #[cfg(test)]
 mod tests;
@@ -79,7 +81,8 @@ pub struct RunFlags {
     #[command(flatten)]
     pub ignored: IgnoredFlags,
 
-    /// Pairs that describe feature gates, such as `A=true,B=false`; accepted; a warning tells where Supercargo behaves otherwise
+    /// Pairs that describe feature gates, such as `A=true,B=false`: those of kube-scheduler; a warning tells where Supercargo
+    /// behaves otherwise
     #[arg(long, value_name = "GATES", help_heading = "Feature gates")]
     pub feature_gates: Vec<String>,
 
@@ -148,7 +151,7 @@ pub struct ServingFlags {
     /// The lowest version of TLS: VersionTLS12 or VersionTLS13; older ones mean VersionTLS12
     #[arg(long, value_name = "VERSION")]
     pub tls_min_version: Option<TlsVersion>,
-    /// The cipher suites for TLS 1.2, by their names, as far as they are known; those of TLS 1.3 are always there
+    /// The cipher suites for TLS 1.2, by their names, as far as they are spoken; those of TLS 1.3 are always there
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub tls_cipher_suites: Vec<String>,
 }
@@ -261,7 +264,28 @@ impl ServingFlags {
     }
 }
 
+/// A flag that kube-scheduler refuses. The texts are its own.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid argument for {flag}: {reason}")]
+pub struct InvalidFlag {
+    /// The flag.
+    pub flag: &'static str,
+    /// What is wrong.
+    pub reason: String,
+}
+
 impl RunFlags {
+    /// Refuses values that can be read, and that kube-scheduler refuses all the same: feature gates that it does not know or that are
+    /// locked, and cipher suites that it does not know, if anything is served.
+    pub fn check(&self) -> Result<(), InvalidFlag> {
+        let refused = |flag| move |reason| InvalidFlag { flag, reason };
+        gates::check(&self.feature_gates).map_err(refused("--feature-gates"))?;
+        if self.serving.secure_port != 0 {
+            ciphers::check(&self.serving.tls_cipher_suites).map_err(refused("--tls-cipher-suites"))?;
+        }
+        Ok(())
+    }
+
     /// What the flags say instead of the configuration file, and what they say in vain.
     pub fn overrides(&self) -> (Overrides, Vec<String>) {
         let mut warnings = gates::warnings(&self.feature_gates);

@@ -99,17 +99,41 @@ fn deprecated_flags_count_only_without_a_file() {
 #[test]
 fn gates_are_accepted_and_talked_about() {
     let flags = parse(
-        "--feature-gates SchedulerQueueingHints=true,GenericWorkload=true --feature-gates=Nonsense=true,Odd",
+        "--feature-gates SchedulerQueueingHints=true,GenericWorkload=true --feature-gates=kube:KubeletInUserNamespace=true,",
     );
+    assert_eq!(flags.check(), Ok(()));
     let (_, warnings) = flags.overrides();
     assert_eq!(
         warnings,
         [
             "--feature-gates: GenericWorkload=true is ignored: Supercargo behaves as kube-scheduler does with GenericWorkload=false",
-            "--feature-gates: Nonsense is not known; ignored",
-            "--feature-gates: \"Odd\" is no pair such as Name=true; ignored",
         ]
     );
+}
+
+/// The words behind the flag's name are kube-scheduler 1.36.4's.
+#[test]
+fn what_kube_scheduler_refuses_is_refused() {
+    for (words, reason) in [
+        ("--feature-gates=Nonsense=true", "unrecognized feature gate: Nonsense"),
+        ("--feature-gates=AllBeta=true,kube:Nonsense=true", "unrecognized feature gate: Nonsense"),
+        ("--feature-gates=Odd", "missing bool value for Odd"),
+        (
+            "--feature-gates=GenericWorkload=maybe",
+            "invalid value of GenericWorkload=maybe, err: strconv.ParseBool: parsing \"maybe\": invalid syntax",
+        ),
+        (
+            "--feature-gates=SidecarContainers=false",
+            "cannot set feature gate SidecarContainers to false, feature is locked to true",
+        ),
+        ("--feature-gates=foo:GenericWorkload=true", "component not registered: foo"),
+        ("--tls-cipher-suites=TLS_AES_128_GCM_SHA256,FOO", "Cipher suite FOO not supported or doesn't exist"),
+    ] {
+        let error = parse(words).check().expect_err(words);
+        assert_eq!(error.reason, reason);
+        assert!(words.starts_with(error.flag));
+    }
+    assert_eq!(parse("--tls-cipher-suites=FOO --secure-port=0").check(), Ok(()), "nothing is served");
 }
 
 #[test]
@@ -135,13 +159,14 @@ fn the_rest_is_read() {
 #[test]
 fn what_does_nothing_here_is_taken_and_talked_about() {
     let flags = parse(
-        "--permit-port-sharing --disable-http2-serving=true --vmodule a=1 --vmodule=b=2 --tls-min-version VersionTLS13 \
+        "--min-compatibility-version=1.35 --permit-port-sharing --disable-http2-serving=true --vmodule a=1 --vmodule=b=2 --tls-min-version VersionTLS13 \
          --tls-cipher-suites A,B",
     );
     let (_, warnings) = flags.overrides();
     assert_eq!(
         warnings,
         [
+            "--min-compatibility-version is ignored: there is only one version",
             "--permit-port-sharing is ignored: ports are not shared",
             "--vmodule is ignored: --v holds for all files"
         ]
@@ -162,10 +187,10 @@ fn command_lines_of_others_work() {
         "--authentication-kubeconfig=a --authorization-kubeconfig=a --bind-address=127.0.0.1 --kubeconfig=a \
          --profiling=false --secure-port=10259",
         "--config=a --cert-dir=/var/run/kubernetes --authentication-kubeconfig=a --authorization-kubeconfig=a \
-         --feature-gates=CSIMigrationAzureFile=false -v=2 --tls-cert-file=a --tls-private-key-file=b \
+         --feature-gates=AllAlpha=false -v=2 --tls-cert-file=a --tls-private-key-file=b \
          --tls-cipher-suites=TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,TLS_AES_128_GCM_SHA256 --tls-min-version=VersionTLS12",
     ] {
-        parse(words);
+        assert_eq!(parse(words).check(), Ok(()));
     }
 }
 

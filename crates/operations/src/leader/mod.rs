@@ -31,7 +31,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 pub use decide::{Moment, Observed, Step, decide, released};
 pub use record::LeaseRecord;
 pub use settings::{InvalidSettings, JITTER_FACTOR, LeaderSettings};
-pub use store::{KubeLeaseStore, LeaseStore, StoreError};
+pub use store::{ApiLeaseStore, LeaseStore, StoreError};
 
 use crate::clock::{random_bytes, time_of_day};
 

@@ -2,11 +2,9 @@
 
 use std::future::Future;
 
-use http::{Method, Request};
 use jiff::Timestamp;
-use kube::Client;
 use serde_json::{Value, json};
-use supercargo_framework::with_causes;
+use supercargo_client::{ApiServer, Call, RequestError};
 
 /// Why a lease could not be read or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,27 +29,27 @@ pub trait LeaseStore: Send + Sync {
 
 /// A `coordination.k8s.io/v1` Lease behind an API server.
 #[derive(Clone)]
-pub struct KubeLeaseStore {
-    client: Client,
+pub struct ApiLeaseStore {
+    server: ApiServer,
     namespace: String,
     name: String,
 }
 
-impl std::fmt::Debug for KubeLeaseStore {
+impl std::fmt::Debug for ApiLeaseStore {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "KubeLeaseStore({}/{})", self.namespace, self.name)
+        write!(formatter, "ApiLeaseStore({}/{})", self.namespace, self.name)
     }
 }
 
-impl KubeLeaseStore {
-    /// The lease of this name. The client should be one of its own, lest a renewal wait behind thousands of bindings.
-    pub fn new(client: Client, namespace: impl Into<String>, name: impl Into<String>) -> Self {
-        KubeLeaseStore { client, namespace: namespace.into(), name: name.into() }
+impl ApiLeaseStore {
+    /// The lease of this name. The server should have connections of its own, lest a renewal wait behind thousands of bindings.
+    pub fn new(server: ApiServer, namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        ApiLeaseStore { server, namespace: namespace.into(), name: name.into() }
     }
 
     /// Tells people that we lead, by an event on the lease: with client-go's reason and words, in the core group as it does.
     pub async fn announce(&self, identity: &str, component: &str, now: Timestamp) -> Result<(), StoreError> {
-        let lease = self.send(Method::GET, self.object(), None).await?;
+        let lease = self.send(Call::get(self.object())).await?;
         let time = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let event = json!({
             "apiVersion": "v1",
@@ -78,7 +76,7 @@ impl KubeLeaseStore {
             "count": 1,
         });
         let events = format!("/api/v1/namespaces/{}/events", self.namespace);
-        self.send(Method::POST, events, Some(event)).await.map(|_| ())
+        self.send(Call::post(events, event.to_string().into_bytes())).await.map(|_| ())
     }
 
     fn collection(&self) -> String {
@@ -89,28 +87,22 @@ impl KubeLeaseStore {
         format!("{}/{}", self.collection(), self.name)
     }
 
-    async fn send(&self, method: Method, path: String, body: Option<Value>) -> Result<Value, StoreError> {
-        let failed = |error: &dyn std::error::Error| StoreError::Failed(with_causes(error));
-        let bytes = body.map_or_else(Vec::new, |body| body.to_string().into_bytes());
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(http::header::CONTENT_TYPE, "application/json")
-            .body(bytes)
-            .map_err(|error| failed(&error))?;
-        self.client.request::<Value>(request).await.map_err(|error| match error {
-            kube::Error::Api(status) if status.code == 409 => StoreError::Conflict(status.message.clone()),
-            kube::Error::Api(status) if status.code == 404 => StoreError::Failed(NOT_FOUND.to_owned()),
-            other => failed(&other),
-        })
+    async fn send(&self, call: Call) -> Result<Value, StoreError> {
+        let answer = self.server.fetch(&call).await.map_err(|error| match error {
+            RequestError::Refused { code: 409, message, .. } => StoreError::Conflict(message),
+            RequestError::Refused { code: 404, .. } => StoreError::Failed(NOT_FOUND.to_owned()),
+            other => StoreError::Failed(other.to_string()),
+        })?;
+        serde_json::from_slice(&answer)
+            .map_err(|error| StoreError::Failed(format!("the lease cannot be read: {error}")))
     }
 }
 
 const NOT_FOUND: &str = "the lease, or its namespace, is not there";
 
-impl LeaseStore for KubeLeaseStore {
+impl LeaseStore for ApiLeaseStore {
     async fn get(&self) -> Result<Option<Value>, StoreError> {
-        match self.send(Method::GET, self.object(), None).await {
+        match self.send(Call::get(self.object())).await {
             Ok(lease) => Ok(Some(lease)),
             Err(StoreError::Failed(text)) if text == NOT_FOUND => Ok(None),
             Err(error) => Err(error),
@@ -124,10 +116,10 @@ impl LeaseStore for KubeLeaseStore {
             "metadata": {"name": self.name, "namespace": self.namespace},
             "spec": spec,
         });
-        self.send(Method::POST, self.collection(), Some(lease)).await
+        self.send(Call::post(self.collection(), lease.to_string().into_bytes())).await
     }
 
     async fn update(&self, lease: Value) -> Result<Value, StoreError> {
-        self.send(Method::PUT, self.object(), Some(lease)).await
+        self.send(Call::put(self.object(), lease.to_string().into_bytes())).await
     }
 }

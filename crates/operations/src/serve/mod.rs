@@ -43,7 +43,7 @@ pub use access::{
 pub use certificate::{CertificateSource, ClientAuthority, FollowedAuthority, TlsError, TlsOptions};
 pub use health::Check;
 pub use page::Routes;
-pub use review::{KubeReviewer, follow_client_authority, look_up_client_authority};
+pub use review::{ApiReviewer, follow_client_authority, look_up_client_authority};
 pub use zpages::Component;
 
 use certificate::Tls;

@@ -1,18 +1,14 @@
 //! Reviews by an API server.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
-use k8s_openapi::api::authorization::v1::{
-    NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
-};
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::Client;
-use kube::api::{Api, PostParams};
-use supercargo_framework::with_causes;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use supercargo_client::{ApiServer, Call, RequestError};
 use tokio::time::{sleep, timeout};
 
 use super::access::{Answer, REVIEW_TIMEOUT, Reviewer, TokenAnswer, User, Verdict};
@@ -20,8 +16,8 @@ use super::certificate::FollowedAuthority;
 
 /// Asks an API server.
 #[derive(Clone)]
-pub struct KubeReviewer {
-    client: Client,
+pub struct ApiReviewer {
+    server: ApiServer,
     failing: Arc<Failing>,
 }
 
@@ -46,68 +42,108 @@ impl Failing {
     }
 }
 
-impl std::fmt::Debug for KubeReviewer {
+impl std::fmt::Debug for ApiReviewer {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("KubeReviewer")
+        formatter.write_str("ApiReviewer")
     }
 }
 
-impl KubeReviewer {
-    /// Asks through this client.
-    pub fn new(client: Client) -> Self {
-        KubeReviewer { client, failing: Arc::default() }
+impl ApiReviewer {
+    /// Asks this server. How many reviews are under way is limited by who asks for them.
+    pub fn new(server: &ApiServer) -> Self {
+        ApiReviewer { server: server.without_limit(), failing: Arc::default() }
     }
 
     async fn token(&self, token: &str) -> TokenAnswer {
-        let review = TokenReview {
-            spec: TokenReviewSpec { token: token.to_owned(), ..TokenReviewSpec::default() },
-            ..TokenReview::default()
-        };
-        let reviews: Api<TokenReview> = Api::all(self.client.clone());
-        let answer =
-            reviews.create(&PostParams::default(), &review).await.map_err(|error| with_causes(&error));
+        let review = json!({
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "metadata": {},
+            "spec": { "token": token },
+        });
+        let answer = self.create("/apis/authentication.k8s.io/v1/tokenreviews", &review).await;
         Failing::note(&self.failing.tokens, "tokenreviews", &answer);
-        let status = answer?.status.unwrap_or_default();
-        if !status.authenticated.unwrap_or(false) {
+        let TokenStatusWords { authenticated, user } = answer?;
+        if !authenticated {
             return Ok(None);
         }
-        let user = status.user.unwrap_or_default();
-        Ok(Some(User {
-            name: user.username.unwrap_or_default(),
-            uid: user.uid.unwrap_or_default(),
-            groups: user.groups.unwrap_or_default(),
-            extra: user.extra.unwrap_or_default().into_iter().collect(),
-        }))
+        let UserWords { username, uid, groups, extra } = user.unwrap_or_default();
+        let (groups, extra) = (groups.unwrap_or_default(), extra.unwrap_or_default());
+        Ok(Some(User { name: username, uid, groups, extra }))
     }
 
     async fn access(&self, user: &User, verb: &str, path: &str) -> Result<Verdict, String> {
-        let review = SubjectAccessReview {
-            spec: SubjectAccessReviewSpec {
-                user: Some(user.name.clone()),
-                uid: Some(user.uid.clone()).filter(|uid| !uid.is_empty()),
-                groups: Some(user.groups.clone()),
-                extra: Some(user.extra.clone()).filter(|extra| !extra.is_empty()),
-                non_resource_attributes: Some(NonResourceAttributes {
-                    path: Some(path.to_owned()),
-                    verb: Some(verb.to_owned()),
-                }),
-                ..SubjectAccessReviewSpec::default()
-            },
-            ..SubjectAccessReview::default()
-        };
-        let reviews: Api<SubjectAccessReview> = Api::all(self.client.clone());
-        let answer =
-            reviews.create(&PostParams::default(), &review).await.map_err(|error| with_causes(&error));
+        let mut spec = json!({
+            "user": user.name,
+            "groups": user.groups,
+            "nonResourceAttributes": { "path": path, "verb": verb },
+        });
+        if !user.uid.is_empty() {
+            spec["uid"] = json!(user.uid);
+        }
+        if !user.extra.is_empty() {
+            spec["extra"] = json!(user.extra);
+        }
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "metadata": {}, "spec": spec,
+        });
+        let answer = self.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await;
         Failing::note(&self.failing.access, "subjectaccessreviews", &answer);
-        let status = answer?.status.unwrap_or_default();
-        Ok(Verdict {
-            allowed: status.allowed && !status.denied.unwrap_or(false),
-            reason: status.reason.unwrap_or_default(),
-        })
+        let AccessStatusWords { allowed, denied, reason } = answer?;
+        Ok(Verdict { allowed: allowed && !denied, reason })
+    }
+
+    /// Has a review made; what it says.
+    async fn create<S: Default + for<'a> Deserialize<'a>>(
+        &self,
+        path: &str,
+        review: &Value,
+    ) -> Result<S, String> {
+        let call = Call::post(path.to_owned(), review.to_string().into_bytes());
+        let answer = self.server.fetch(&call).await.map_err(|error| error.to_string())?;
+        let answer: Reviewed<S> = serde_json::from_slice(&answer)
+            .map_err(|error| format!("the answer to {path} cannot be read: {error}"))?;
+        Ok(answer.status.unwrap_or_default())
     }
 }
 
-impl Reviewer for KubeReviewer {
+/// A review with its answer.
+#[derive(Deserialize)]
+struct Reviewed<S> {
+    #[serde(default = "Option::default")]
+    status: Option<S>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct TokenStatusWords {
+    authenticated: bool,
+    user: Option<UserWords>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct UserWords {
+    username: String,
+    uid: String,
+    groups: Option<Vec<String>>,
+    extra: Option<BTreeMap<String, Vec<String>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct AccessStatusWords {
+    allowed: bool,
+    denied: bool,
+    reason: String,
+}
+
+/// What is read of a ConfigMap.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ConfigMapWords {
+    data: Option<BTreeMap<String, String>>,
+}
+
+impl Reviewer for ApiReviewer {
     fn review_token<'a>(&'a self, token: &'a str) -> Answer<'a, TokenAnswer> {
         Box::pin(self.token(token))
     }
@@ -124,28 +160,40 @@ impl Reviewer for KubeReviewer {
 
 /// Looks up the authority of client certificates in the cluster, as upstream does if no `--client-ca-file` is given. None if
 /// the cluster has none.
-pub async fn look_up_client_authority(client: Client) -> Result<Option<String>, String> {
+pub async fn look_up_client_authority(server: &ApiServer) -> Result<Option<String>, String> {
     const NAMESPACE: &str = "kube-system";
     const NAME: &str = "extension-apiserver-authentication";
-    let maps: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
-    let looked_up = match timeout(REVIEW_TIMEOUT, maps.get_opt(NAME)).await {
-        Ok(looked_up) => looked_up.map_err(|error| with_causes(&error)),
-        Err(_) => Err(format!("the API server did not answer within {} s", REVIEW_TIMEOUT.as_secs())),
+    let failed = |error: String| format!("configmap {NAMESPACE}/{NAME}: {error}");
+    let path = format!("/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}");
+    let map = match timeout(REVIEW_TIMEOUT, server.get(&path)).await {
+        Ok(Ok(map)) => map,
+        Ok(Err(RequestError::Refused { code: 404, .. })) => return Ok(None),
+        Ok(Err(error)) => return Err(failed(error.to_string())),
+        Err(_) => {
+            let seconds = REVIEW_TIMEOUT.as_secs();
+            return Err(failed(format!("the API server did not answer within {seconds} s")));
+        }
     };
-    let map = looked_up.map_err(|error| format!("configmap {NAMESPACE}/{NAME}: {error}"))?;
-    Ok(map.and_then(|map| map.data?.remove("client-ca-file")))
+    let map: ConfigMapWords = serde_json::from_slice(&map).map_err(|error| failed(error.to_string()))?;
+    Ok(map.data.and_then(|mut data| data.remove("client-ca-file")))
 }
 
 /// How often it is looked whether the authority is still the same. Upstream hears of a change at once; authorities are replaced
 /// with days of overlap.
 const FOLLOW_PERIOD: Duration = Duration::from_secs(60);
+/// How soon it is looked again if that failed. A right that is missing for it counts as missing for twice as long, so that it is named
+/// for as long as it is missing.
+const RETRY_PERIOD: Duration = Duration::from_secs(15);
 
 /// Looks the authority up again and again, for as long as somebody waits for it. One that cannot be looked up, or has gone, stays:
 /// nobody is to be locked out by that.
-pub async fn follow_client_authority(client: Client, followed: FollowedAuthority) -> Infallible {
+pub async fn follow_client_authority(server: ApiServer, followed: FollowedAuthority) -> Infallible {
+    // Without an authority the first look may have failed.
+    let mut period = if followed.get().is_some() { FOLLOW_PERIOD } else { RETRY_PERIOD };
     loop {
-        sleep(FOLLOW_PERIOD).await;
-        match look_up_client_authority(client.clone()).await {
+        sleep(period).await;
+        period = FOLLOW_PERIOD;
+        match look_up_client_authority(&server).await {
             Ok(Some(authority)) => {
                 if followed.set(authority) {
                     tracing::info!("The cluster has another authority of client certificates");
@@ -153,6 +201,7 @@ pub async fn follow_client_authority(client: Client, followed: FollowedAuthority
             }
             Ok(None) => {}
             Err(error) => {
+                period = RETRY_PERIOD;
                 tracing::debug!(err = error, "The authority of client certificates cannot be looked up");
             }
         }

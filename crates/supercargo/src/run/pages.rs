@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use supercargo_cluster::{Heartbeat, MissingRights, Progress};
+use supercargo_client::MissingRights;
+use supercargo_cluster::{Heartbeat, Progress};
 use supercargo_operations::clock::time_of_day;
 use supercargo_operations::leader::Watchdog;
 use supercargo_operations::metrics::{self, Exposition};
@@ -13,7 +14,7 @@ use super::decisions::{DECISIONS_PATH, DecisionsPage};
 use super::process::VERSION;
 
 /// The version of kube-scheduler whose decisions, flags and metrics these are.
-pub(super) const EMULATED_VERSION: &str = "1.36";
+pub(crate) const EMULATED_VERSION: &str = "1.36";
 
 /// What is served.
 pub(super) struct Pages {

@@ -4,15 +4,13 @@ use std::fmt;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use supercargo_cluster::{
-    ApiServer, Clock, Command, ConnectOptions, Driver, DriverOptions, Supervisor, Task, TaskEnd,
-    TaskEndCause, Tenure, WriteGate,
-};
+use supercargo_client::{ApiServer, Clock, ConnectOptions, Tenure, WriteGate};
+use supercargo_cluster::{Command, Driver, DriverOptions, Supervisor, Task, TaskEnd, TaskEndCause};
 use supercargo_engine::Scheduler;
 use supercargo_framework::Registry;
 use supercargo_operations::clock::time_of_day;
 use supercargo_operations::flags::RunFlags;
-use supercargo_operations::leader::{self, Election, KubeLeaseStore, Leadership};
+use supercargo_operations::leader::{self, ApiLeaseStore, Election, Leadership};
 use supercargo_operations::metrics::Metrics;
 use supercargo_operations::reload::Files;
 use supercargo_operations::signals::{Signal, Signals};
@@ -29,9 +27,9 @@ use super::settings::Settings;
 use crate::serving::serve;
 
 /// What this is.
-pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The commit that it was built from, if whoever built it has said so.
-const COMMIT: Option<&str> = option_env!("SUPERCARGO_COMMIT");
+pub(crate) const COMMIT: Option<&str> = option_env!("SUPERCARGO_COMMIT");
 
 /// How many commands may wait for the scheduler.
 const COMMANDS_WAITING_MAX: usize = 16;
@@ -175,7 +173,7 @@ impl Process {
         };
         let address = surroundings.server.address();
         info!(
-            server = address.as_deref().unwrap_or("given as a client"),
+            server = address.unwrap_or("given as a service"),
             identity = surroundings.identity,
             lease,
             "Scheduling for API server"
@@ -243,7 +241,7 @@ impl Running {
             settings.kube.profiles.first().map_or("", |profile| &profile.scheduler_name).to_owned();
         let lease_server = server.with_own_connections()?;
         let candidacy = settings.election.map(|(settings, namespace, name)| {
-            let store = KubeLeaseStore::new(lease_server.client().clone(), namespace, name);
+            let store = ApiLeaseStore::new(lease_server, namespace, name);
             let election = Election::new(store.clone(), settings, identity.clone());
             let candidate = Candidate { store, identity, component };
             election.map(|election| (election.with_clock(time_of_day_by(clock.clone())), candidate))
@@ -442,7 +440,7 @@ impl Running {
 /// This process as a candidate in the election.
 #[derive(Clone)]
 struct Candidate {
-    store: KubeLeaseStore,
+    store: ApiLeaseStore,
     identity: String,
     component: String,
 }

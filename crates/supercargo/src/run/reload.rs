@@ -91,7 +91,7 @@ impl Reloading {
 
     async fn take_up(&mut self, contents: Vec<u8>) -> anyhow::Result<Pending> {
         let text = String::from_utf8(contents).context("the file is not UTF-8")?;
-        let settings = Settings::of_text(&self.flags, &self.registry, Some(text), Some(&self.running))?;
+        let settings = Settings::of_text(&self.flags, &self.registry, Some(&text), Some(&self.running))?;
         for warning in &settings.warnings {
             warn!("{warning}");
         }

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::Context as _;
 use supercargo_config::{
-    Extender, KubeSchedulerConfiguration, Loaded, SupercargoConfiguration, TieBreak, build_profiles,
-    effective, load, to_yaml, validate,
+    Extender, KubeSchedulerConfiguration, Loaded, Reading, SupercargoConfiguration, TieBreak, build_profiles,
+    effective, read, to_yaml,
 };
 use supercargo_engine::{EngineOptions, ExtenderSettings, Indexing, Rules, SchedulerOptions, Seed, Ties};
 use supercargo_extender::ExtenderClient;
@@ -16,6 +16,7 @@ use supercargo_operations::leader::LeaderSettings;
 use supercargo_operations::reload::{FileWatch, Files};
 
 use super::duration;
+use crate::config_check;
 use crate::input;
 
 /// What `--config` says for a configuration that comes in through standard input.
@@ -43,6 +44,7 @@ pub(super) struct Settings {
 impl Settings {
     /// What the flags say, and the file that they name.
     pub(super) fn of(flags: &RunFlags, registry: &Registry, files: &Files) -> anyhow::Result<Self> {
+        flags.check()?;
         let (text, file) = match flags.config.as_deref() {
             None => (None, None),
             // Standard input is read once.
@@ -55,35 +57,30 @@ impl Settings {
                 (Some(text), Some(file))
             }
         };
-        Ok(Settings { file, ..Settings::of_text(flags, registry, text, None)? })
+        Ok(Settings { file, ..Settings::of_text(flags, registry, text.as_deref(), None)? })
     }
 
     /// The same with what the file holds. What cannot be changed while the scheduler runs stays as it is in `running`.
     pub(super) fn of_text(
         flags: &RunFlags,
         registry: &Registry,
-        text: Option<String>,
+        text: Option<&str>,
         running: Option<&KubeSchedulerConfiguration>,
     ) -> anyhow::Result<Self> {
         let file = flags.config.as_deref().map(Path::to_string_lossy);
         let (overrides, mut warnings) = flags.overrides();
         let name = file.as_deref().unwrap_or("the configuration");
-        let Loaded { mut kube, own, conversion } = match text {
-            None => Loaded::default(),
-            Some(text) => load(&text)
-                .map_err(|problems| anyhow!("{name} is not a usable configuration:\n{problems}"))?,
-        };
-        warnings.extend(conversion.iter().map(ToString::to_string));
-        apply(overrides, &mut kube);
-        let problems = validate(&kube, registry);
-        if problems.has_errors() {
-            bail!("{name} is not a usable configuration:\n{problems}");
-        }
+        let mut reading = read_or_default(text);
+        // Flags go before the file, and are checked with it.
+        apply(overrides, &mut reading.loaded.kube);
+        let Loaded { mut kube, own, conversion } =
+            reading.into_usable(registry).map_err(|problems| config_check::unusable(name, &problems))?;
+        warnings.extend(conversion.iter().map(|problem| problem.in_file(name)));
         if let Some(running) = running {
             warnings.extend(keep_fixed(&mut kube, running));
         }
-        let profiles = build_profiles(&kube, registry)
-            .map_err(|problems| anyhow!("{name} is not a usable configuration:\n{problems}"))?;
+        let profiles =
+            build_profiles(&kube, registry).map_err(|problems| config_check::unusable(name, &problems))?;
         let ties = match own.tie_break {
             TieBreak::Seeded => Ties::Seeded,
             TieBreak::SmallestName => Ties::SmallestName,
@@ -135,6 +132,11 @@ impl Settings {
     pub(super) fn as_yaml(&self) -> String {
         to_yaml(&self.effective, &self.own)
     }
+}
+
+/// What a file says; without one, everything has its default.
+fn read_or_default(text: Option<&str>) -> Reading {
+    text.map_or_else(Reading::default, read)
 }
 
 /// Takes back changes that need a new process; what people should know about them.

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Value, json};
-use supercargo_cluster::ApiServer;
-use supercargo_cluster::fake::{Answer, Asked, Fake, Writer};
+use supercargo_client::ApiServer;
+use supercargo_client::fake::{Answer, Asked, Fake, Writer};
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 
@@ -49,7 +49,7 @@ impl Server {
     }
 
     pub(super) fn api_server(&self) -> ApiServer {
-        ApiServer::new(self.fake.client(), None)
+        ApiServer::new(self.fake.service(), None)
     }
 
     /// Gives the lease to somebody, who holds it from now on.

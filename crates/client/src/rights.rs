@@ -4,6 +4,7 @@
 //! failure of one pod after the other; here it is kept as what it is: a rule that the role of the scheduler lacks.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -49,27 +50,27 @@ impl MissingRights {
         if rules.is_empty() {
             return Ok(());
         }
-        let words = rules.keys().map(|Rule { group, resource, verb }| {
-            format!("{{apiGroups: [{group:?}], resources: [{resource:?}], verbs: [{verb:?}]}}")
-        });
+        let words = rules.keys().map(Rule::to_string);
         Err(format!(
             "the API server forbids what the scheduler needs; grant it the rule {}",
             words.collect::<Vec<_>>().join(" and ")
         ))
     }
 
-    /// The server has refused a request with 403, in these words.
-    pub(super) fn refused(&self, method: &Method, path: &str, message: &str) {
-        let Some(rule) = Rule::of(method, path).filter(|_| message.contains(LACKS_RULE)) else { return };
+    /// The server has refused a request with 403, in these words; the rule that is missing, if it is known.
+    pub(crate) fn refused(&self, method: &Method, path: &str, message: &str) -> Option<String> {
+        let rule = Rule::of(method, path).filter(|_| message.contains(LACKS_RULE))?;
+        let words = rule.to_string();
         let mut rules = self.0.rules.lock().unwrap_or_else(PoisonError::into_inner);
         if rules.len() < RULES_MAX || rules.contains_key(&rule) {
             rules.insert(rule, Instant::now());
             self.0.is_any.store(true, Ordering::Relaxed);
         }
+        Some(words)
     }
 
     /// The server has carried out a request.
-    pub(super) fn allowed(&self, method: &Method, path: &str) {
+    pub(crate) fn allowed(&self, method: &Method, path: &str) {
         if !self.0.is_any.load(Ordering::Relaxed) {
             return;
         }
@@ -77,6 +78,13 @@ impl MissingRights {
         let mut rules = self.0.rules.lock().unwrap_or_else(PoisonError::into_inner);
         rules.remove(&rule);
         self.0.is_any.store(!rules.is_empty(), Ordering::Relaxed);
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Rule { group, resource, verb } = self;
+        write!(formatter, "{{apiGroups: [{group:?}], resources: [{resource:?}], verbs: [{verb:?}]}}")
     }
 }
 

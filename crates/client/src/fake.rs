@@ -10,9 +10,11 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response};
 use http_body::Frame;
-use kube::client::Body;
+use http_body_util::BodyExt as _;
 use tokio::sync::mpsc;
-use tower::service_fn;
+use tower::Service;
+
+use crate::request::RequestBody;
 
 /// The server.
 #[derive(Clone)]
@@ -72,38 +74,53 @@ impl Fake {
         Fake { answer: Arc::new(answer), count: Arc::default(), asked: Arc::default() }
     }
 
-    /// A client whose requests go to this server.
-    pub fn client(&self) -> kube::Client {
-        let fake = self.clone();
-        let service = service_fn(move |request: Request<Body>| {
-            let fake = fake.clone();
-            async move {
-                let (parts, body) = request.into_parts();
-                let body = body.collect_bytes().await.expect("requests are whole");
-                let asked = Asked {
-                    method: parts.method,
-                    path: parts.uri.path().to_owned(),
-                    query: parts.uri.query().unwrap_or_default().to_owned(),
-                    body: String::from_utf8(body.to_vec()).expect("requests are text"),
-                    headers: parts.headers,
-                };
-                let number = fake.count.fetch_add(1, Ordering::SeqCst);
-                let answer = (fake.answer)(number, &asked);
-                fake.asked.lock().expect("no test panics here").push(asked);
-                let Some(body) = answer.body else { return std::future::pending().await };
-                let mut response = Response::builder().status(answer.code);
-                for (name, value) in answer.headers {
-                    response = response.header(name, value);
-                }
-                Ok::<_, Infallible>(response.body(body).expect("answers are well formed"))
-            }
-        });
-        kube::Client::new(service, "default")
+    /// What makes an [`ApiServer`](crate::ApiServer) of it.
+    pub fn service(&self) -> FakeService {
+        FakeService(self.clone())
+    }
+
+    async fn answer(self, request: Request<RequestBody>) -> Result<Response<Frames>, Infallible> {
+        let (parts, body) = request.into_parts();
+        let body = body.collect().await.expect("requests are whole").to_bytes();
+        let asked = Asked {
+            method: parts.method,
+            path: parts.uri.path().to_owned(),
+            query: parts.uri.query().unwrap_or_default().to_owned(),
+            body: String::from_utf8(body.to_vec()).expect("requests are text"),
+            headers: parts.headers,
+        };
+        let number = self.count.fetch_add(1, Ordering::SeqCst);
+        let answer = (self.answer)(number, &asked);
+        self.asked.lock().expect("no test panics here").push(asked);
+        let Some(body) = answer.body else { return std::future::pending().await };
+        let mut response = Response::builder().status(answer.code);
+        for (name, value) in answer.headers {
+            response = response.header(name, value);
+        }
+        Ok(response.body(body).expect("answers are well formed"))
     }
 
     /// What was asked so far.
     pub fn requests(&self) -> Vec<Asked> {
         self.asked.lock().expect("no test panics here").clone()
+    }
+}
+
+/// Answers requests as the server does.
+#[derive(Clone, Debug)]
+pub struct FakeService(Fake);
+
+impl Service<Request<RequestBody>> for FakeService {
+    type Response = Response<Frames>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Frames>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
+        Box::pin(self.0.clone().answer(request))
     }
 }
 

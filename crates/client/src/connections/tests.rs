@@ -1,6 +1,7 @@
 //! Connections that die, and credentials that change, on real sockets.
 
 mod certificates;
+mod credentials;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -9,7 +10,8 @@ use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
 
 use super::*;
-use crate::client::{ApiServer, ConnectOptions};
+use crate::connect::ConnectOptions;
+use crate::request::ApiServer;
 
 /// A server that answers every request with the number of its connection, until it is frozen: then the connections that there are
 /// stay open and carry nothing, and new ones work.
@@ -137,18 +139,13 @@ async fn a_plugin_is_run_again_after_its_token_was_refused() {
     assert!(count() > first, "the plugin is run again");
 }
 
-/// As kube asks for leases and reviews, without saying who asks.
 #[tokio::test]
 async fn every_request_says_who_asks() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
     let master = format!("http://{}", listener.local_addr().expect("it listens"));
     let options = ConnectOptions { master: Some(master), ..ConnectOptions::default() };
     let server = ApiServer::connect(&options).await.expect("an address");
-    let client = server.client().clone();
-    let asking = tokio::spawn(async move {
-        let request = Request::get("/version").body(Vec::new()).expect("a request");
-        client.request_text(request).await
-    });
+    let asking = tokio::spawn(async move { server.get("/version").await });
     let (mut stream, _) = listener.accept().await.expect("a connection");
     let mut asked = vec![0; 4096];
     let length = stream.read(&mut asked).await.expect("a request");

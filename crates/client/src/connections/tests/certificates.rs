@@ -9,8 +9,8 @@ use rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::TlsAcceptor;
 
 use super::*;
-use crate::client::ComponentOptions;
-use crate::client::component::for_component;
+use crate::component::{ComponentOptions, for_component};
+use crate::material::Pem;
 
 /// Signs certificates.
 struct Authority {
@@ -149,7 +149,7 @@ async fn a_client_certificate_that_was_renewed_is_used_without_a_restart() {
 /// The files are looked at with the next request.
 fn expire(client: &ApiServer) {
     let connections = client.connections().expect("it is a real one");
-    connections.state().checked = Instant::now().checked_sub(IDENTITY_INTERVAL).expect("time has passed");
+    connections.state().files_seen = Instant::now().checked_sub(FILES_INTERVAL).expect("time has passed");
 }
 
 #[tokio::test]
@@ -193,23 +193,20 @@ async fn the_authority_of_a_scheduler_goes_before_that_of_the_pod() {
         path
     };
     // What a pod of a cluster has.
-    let mut config = kube::Config::new("https://10.0.0.1".parse().expect("an address"));
-    config.root_cert = Some(vec![pods.der.to_vec()]);
-    config.root_cert_file = Some(file("pods.crt", &pods));
+    let mut pod = Target::address("https://10.0.0.1".parse().expect("an address"));
+    pod.authority = crate::material::Authority::These(Pem::File(file("pods.crt", &pods)));
+    let connect = |target: Target| {
+        ApiServer::of_target(target, &ConnectOptions::default()).expect("nothing is sent yet")
+    };
     for (authority, is_believed) in [(Some(file("schedulers.crt", &schedulers)), true), (None, false)] {
         let component =
             ComponentOptions { url: server.url.clone(), authority, accepts_any_certificate: false };
-        let config = for_component(config.clone(), &component).expect("the options are good");
-        let client = ApiServer::of_config(config, None).expect("nothing is sent yet");
-        let answer = client.get("/").await;
+        let target = for_component(pod.clone(), &component).expect("the options are good");
+        let answer = connect(target).get("/").await;
         assert_eq!(answer.is_ok(), is_believed, "{answer:?}");
     }
     let component =
         ComponentOptions { url: server.url.clone(), authority: None, accepts_any_certificate: true };
-    let config = for_component(config, &component).expect("the options are good");
-    ApiServer::of_config(config, None)
-        .expect("nothing is sent yet")
-        .get("/")
-        .await
-        .expect("all are believed");
+    let target = for_component(pod, &component).expect("the options are good");
+    connect(target).get("/").await.expect("all are believed");
 }

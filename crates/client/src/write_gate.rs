@@ -42,7 +42,7 @@ pub struct WriteGate {
 /// A write that was let through. One that is dropped without having left was cut off, and may yet be carried out: the gate
 /// never becomes quiet again.
 #[derive(Debug)]
-pub(crate) struct Passage {
+pub struct Passage {
     under_way: Arc<watch::Sender<usize>>,
 }
 
@@ -80,12 +80,12 @@ impl WriteGate {
     }
 
     /// Whether there is a tenure, though it may have run out: the gate may open again without a word about it.
-    pub(crate) fn has_tenure(&self) -> bool {
+    pub fn has_tenure(&self) -> bool {
         *self.tenure.borrow() != Tenure::Nothing
     }
 
     /// Waits until the tenure is another one.
-    pub(crate) async fn changed(&mut self) {
+    pub async fn changed(&mut self) {
         if self.tenure.changed().await.is_err() {
             // Nobody can change it any more.
             std::future::pending::<()>().await;
@@ -93,7 +93,7 @@ impl WriteGate {
     }
 
     /// Lets a write pass, if the gate is open.
-    pub(crate) fn pass(&self) -> Option<Passage> {
+    pub fn pass(&self) -> Option<Passage> {
         // Counted first: whoever closes the gate and then sees that nothing is under way can rely on it.
         self.under_way.send_modify(|count| *count += 1);
         let passage = Passage { under_way: self.under_way.clone() };
@@ -114,7 +114,7 @@ impl WriteGate {
 
 impl Passage {
     /// The write has an answer, or none will come: it is over either way.
-    pub(crate) fn leave(self) {
+    pub fn leave(self) {
         self.under_way.send_modify(|count| *count -= 1);
     }
 }

@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 
 use http::Uri;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
 
-use super::{ApiServer, ConnectError, ConnectOptions, find};
+use crate::connect::{ConnectError, ConnectOptions, find};
+use crate::environment::Environment;
+use crate::material::{Authority, Pem};
+use crate::request::ApiServer;
+use crate::target::Target;
+use crate::tls;
 
 /// Which server, and whom to believe that it is that one.
 #[derive(Clone, Debug, Default)]
@@ -26,27 +29,30 @@ impl ApiServer {
         options: &ConnectOptions,
         component: &ComponentOptions,
     ) -> Result<Self, ConnectError> {
-        ApiServer::of_config(for_component(find(options).await?, component)?, None)
+        let target = find(options, &Environment::of_process())?;
+        ApiServer::of_target(for_component(target, component)?, options)
     }
 }
 
-/// The credentials of a configuration, for another server.
-pub(super) fn for_component(
-    mut config: kube::Config,
+/// The credentials of a server, for another one.
+pub(crate) fn for_component(
+    mut target: Target,
     component: &ComponentOptions,
-) -> Result<kube::Config, ConnectError> {
-    let url = address(&component.url)?;
+) -> Result<Target, ConnectError> {
+    target.server = address(&component.url)?;
     if let Some(path) = &component.authority {
-        config.root_cert = Some(read_authority(path)?);
-        // In a pod the configuration names the file of the API server's authority as well, which would go first.
-        config.root_cert_file = None;
+        target.authority = read_authority(path)?;
+    } else if matches!(target.authority, Authority::Anybody) {
+        // Whoever is to believe anybody says so for each server.
+        target.authority = Authority::System;
     }
-    config.accept_invalid_certs = component.accepts_any_certificate;
-    config.tls_server_name = None;
+    if component.accepts_any_certificate {
+        target.authority = Authority::Anybody;
+    }
+    target.server_name = None;
     // The proxy of a kubeconfig is on the way to its API server; the environment has a say here as well.
-    config.proxy_url = None;
-    config.cluster_url = url;
-    Ok(config)
+    target.proxy = None;
+    Ok(target)
 }
 
 fn address(url: &str) -> Result<Uri, ConnectError> {
@@ -58,17 +64,11 @@ fn address(url: &str) -> Result<Uri, ConnectError> {
     }
 }
 
-fn read_authority(path: &PathBuf) -> Result<Vec<Vec<u8>>, ConnectError> {
+fn read_authority(path: &PathBuf) -> Result<Authority, ConnectError> {
     let failed = |reason: String| ConnectError::Authority { path: path.clone(), reason };
-    let text = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
-    let certificates = CertificateDer::pem_slice_iter(&text);
-    let certificates = certificates.map(|certificate| certificate.map(|certificate| certificate.to_vec()));
-    let certificates: Vec<Vec<u8>> =
-        certificates.collect::<Result<_, _>>().map_err(|error| failed(error.to_string()))?;
-    if certificates.is_empty() {
-        return Err(failed("there is no certificate in it".to_owned()));
-    }
-    Ok(certificates)
+    let pem = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+    tls::roots(&pem).map_err(failed)?;
+    Ok(Authority::These(Pem::Data(pem.into())))
 }
 
 #[cfg(test)]

@@ -1,30 +1,20 @@
-//! Finds the API server and talks to it.
+//! Finds the API server.
 
-mod component;
-mod connections;
-mod limiter;
-mod proxy;
-mod request;
-mod rights;
-mod tls;
-
-use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use http::Uri;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use supercargo_config::ClientConnection;
 use supercargo_framework::with_causes;
 
-pub use component::ComponentOptions;
-pub use limiter::RateLimit;
-use proxy::Environment;
-pub(crate) use request::{AnswerBody, Call, MERGE_PATCH, SILENCE_MAX, STRATEGIC_MERGE_PATCH};
-pub use request::{ApiServer, RequestError};
-pub use rights::MissingRights;
+use crate::environment::Environment;
+use crate::kubeconfig::{Fault, Kubeconfig, NoKubeconfig};
+use crate::limiter::RateLimit;
+use crate::request::{ApiServer, SILENCE_MAX};
+use crate::target::{self, Target};
 
 /// Which API server to talk to, and how much.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct ConnectOptions {
     /// The kubeconfig file, `--kubeconfig` or `clientConnection.kubeconfig`.
     pub kubeconfig: Option<PathBuf>,
@@ -36,6 +26,8 @@ pub struct ConnectOptions {
     pub limit: Option<RateLimit>,
     /// Where to look if neither a kubeconfig file nor an address is named.
     pub search: Search,
+    /// How long the first byte of an answer may take.
+    pub patience: Duration,
 }
 
 /// Where to look for a cluster that nobody has named.
@@ -50,12 +42,25 @@ pub enum Search {
     PodOnly,
 }
 
+impl Default for ConnectOptions {
+    fn default() -> Self {
+        ConnectOptions {
+            kubeconfig: None,
+            context: None,
+            master: None,
+            limit: None,
+            search: Search::default(),
+            patience: SILENCE_MAX,
+        }
+    }
+}
+
 impl ConnectOptions {
     /// What a configuration and `--master` say, for a scheduler.
     pub fn new(connection: &ClientConnection, master: Option<String>) -> Self {
         let kubeconfig = Some(&connection.kubeconfig).filter(|path| !path.is_empty()).map(PathBuf::from);
         let limit = RateLimit::new(connection.qps, connection.burst);
-        ConnectOptions { kubeconfig, context: None, master, limit, search: Search::PodOnly }
+        ConnectOptions { kubeconfig, master, limit, search: Search::PodOnly, ..ConnectOptions::default() }
     }
 }
 
@@ -70,14 +75,12 @@ pub enum ConnectError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The kubeconfig of the user is not there, or has no such context.
-    #[error(
-        "cannot use the context {context:?} of your kubeconfig: {reason}; kubectl config get-contexts lists them"
-    )]
+    /// The context is one of the user's kubeconfig, which is not there.
+    #[error("there is no context {context:?}: {reason}; name a kubeconfig with --kubeconfig")]
     Context {
         /// The context.
         context: String,
-        /// What is wrong with it.
+        /// Why there is none.
         reason: String,
     },
     /// The address is none.
@@ -140,98 +143,76 @@ pub enum ConnectError {
 }
 
 impl ApiServer {
-    /// Gets ready to talk to the server. Whether it is there shows at the first request.
+    /// Gets ready to talk to the server. Whether it is there shows at the first request, which also runs a credential plugin if
+    /// there is one.
     ///
     /// Found is, in this order: the kubeconfig file that is named, the address alone, the cluster that this process is a
     /// pod of, the kubeconfig of the user (`$KUBECONFIG`, `~/.kube/config`) if the search includes it. With a context, it is a
     /// kubeconfig's.
     pub async fn connect(options: &ConnectOptions) -> Result<Self, ConnectError> {
-        ApiServer::of_config(find(options).await?, options.limit)
+        let target = find(options, &Environment::of_process())?;
+        ApiServer::of_target(target, options)
     }
 }
 
-async fn find(options: &ConnectOptions) -> Result<kube::Config, ConnectError> {
+pub(crate) fn find(options: &ConnectOptions, environment: &Environment) -> Result<Target, ConnectError> {
     let master = options.master.as_deref().filter(|master| !master.is_empty()).map(address).transpose()?;
     let kubeconfig = options.kubeconfig.as_deref().filter(|path| !path.as_os_str().is_empty());
-    let choice = KubeConfigOptions { context: options.context.clone(), ..KubeConfigOptions::default() };
-    let mut config = match (kubeconfig, &master) {
-        (Some(path), _) => from_file(path, &choice).await?,
+    let context = options.context.as_deref();
+    let mut target = match (kubeconfig, context, &master) {
+        (Some(path), ..) => from_file(path, context)?,
         // Only the user's kubeconfig has contexts.
-        (None, _) if choice.context.is_some() => from_user(&choice).await?,
-        (None, Some(master)) => kube::Config::new(master.clone()),
-        (None, None) => from_surroundings(options.search).await?,
+        (None, Some(context), _) => from_user(context, environment)?,
+        (None, None, Some(master)) => Target::address(master.clone()),
+        (None, None, None) => from_surroundings(options.search, environment)?,
     };
     if let Some(master) = master {
-        config.cluster_url = master;
+        target.server = master;
     }
-    // The server is near, and processors are scarcer than the network. Upstream does the same.
-    config.disable_compression = true;
-    Ok(config)
+    Ok(target)
 }
 
-async fn from_file(path: &Path, choice: &KubeConfigOptions) -> Result<kube::Config, ConnectError> {
-    let failed = |error: kube::config::KubeconfigError| ConnectError::Kubeconfig {
-        path: path.to_owned(),
-        reason: chain(&error),
-    };
-    let kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
-    kube::Config::from_custom_kubeconfig(kubeconfig, choice).await.map_err(failed)
+fn from_file(path: &Path, context: Option<&str>) -> Result<Target, ConnectError> {
+    Ok(Target::of_context(&Kubeconfig::from_file(path)?, context)?)
 }
 
-async fn from_user(choice: &KubeConfigOptions) -> Result<kube::Config, ConnectError> {
-    let context = choice.context.clone().unwrap_or_default();
-    kube::Config::from_kubeconfig(choice)
-        .await
-        .map_err(|error| ConnectError::Context { context, reason: chain(&error) })
+fn from_user(context: &str, environment: &Environment) -> Result<Target, ConnectError> {
+    match Kubeconfig::of_user(environment) {
+        Ok(kubeconfig) => Ok(Target::of_context(&kubeconfig, Some(context))?),
+        Err(NoKubeconfig::Faulty(fault)) => Err(fault.into()),
+        Err(NoKubeconfig::Missing(reason)) => {
+            Err(ConnectError::Context { context: context.to_owned(), reason })
+        }
+    }
 }
 
-async fn from_surroundings(search: Search) -> Result<kube::Config, ConnectError> {
-    let in_cluster = match kube::Config::incluster() {
-        Ok(config) => return Ok(config),
-        Err(error) => chain(&error),
+fn from_surroundings(search: Search, environment: &Environment) -> Result<Target, ConnectError> {
+    let in_cluster = match Target::of_pod(environment) {
+        Ok(target) => return Ok(target),
+        Err(reason) => reason,
     };
     if search == Search::PodOnly {
         return Err(ConnectError::Unnamed { in_cluster });
     }
-    kube::Config::from_kubeconfig(&KubeConfigOptions::default())
-        .await
-        .map_err(|error| ConnectError::Nowhere { in_cluster, kubeconfig: chain(&error) })
+    match Kubeconfig::of_user(environment) {
+        Ok(kubeconfig) => Ok(Target::of_context(&kubeconfig, None)?),
+        Err(NoKubeconfig::Faulty(fault)) => Err(fault.into()),
+        Err(NoKubeconfig::Missing(kubeconfig)) => Err(ConnectError::Nowhere { in_cluster, kubeconfig }),
+    }
 }
 
-/// As client-go reads it: without a scheme, `http://` is meant.
+impl From<Fault> for ConnectError {
+    fn from(Fault { file, reason }: Fault) -> Self {
+        ConnectError::Kubeconfig { path: file, reason }
+    }
+}
+
 fn address(master: &str) -> Result<Uri, ConnectError> {
-    let failed = |reason: &dyn fmt::Display| ConnectError::Master {
-        master: master.to_owned(),
-        reason: reason.to_string(),
-    };
-    let text = if master.contains("://") { master.to_owned() } else { format!("http://{master}") };
-    let uri: Uri = text.parse().map_err(|error: http::uri::InvalidUri| failed(&error))?;
-    match uri.scheme_str() {
-        Some("http" | "https") if uri.host().is_some() => Ok(uri),
-        _ => Err(failed(&"it has to begin with http:// or https://")),
-    }
-}
-
-/// What the environment says about proxies.
-#[expect(clippy::disallowed_methods, reason = "how every program that talks HTTP is told")]
-fn environment() -> Environment {
-    let read = |upper: &str, lower: &str| {
-        let values = [upper, lower].into_iter().filter_map(|name| std::env::var(name).ok());
-        values.into_iter().find(|value| !value.is_empty())
-    };
-    Environment {
-        https_proxy: read("HTTPS_PROXY", "https_proxy"),
-        http_proxy: read("HTTP_PROXY", "http_proxy"),
-        no_proxy: read("NO_PROXY", "no_proxy"),
-    }
+    target::address(master).map_err(|reason| ConnectError::Master { master: master.to_owned(), reason })
 }
 
 /// An error with everything that caused it.
-pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    // That a service failed goes without saying.
-    if let Some(kube::Error::Service(cause)) = error.downcast_ref() {
-        return chain(&**cause);
-    }
+pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let text = with_causes(error);
     // rustls explains at length, with a link, that a server may close a connection just like that.
     match text.find("peer closed connection without sending TLS close_notify") {
@@ -258,6 +239,8 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     use super::*;
+    use crate::material::Authority;
+    use crate::request::Call;
 
     #[test]
     fn an_address_may_lack_its_scheme() {
@@ -297,10 +280,10 @@ mod tests {
     async fn a_proxy_is_asked_for_a_tunnel() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it listens");
-        let mut config = kube::Config::new("https://api.example.com:6443".parse().expect("an address"));
-        config.proxy_url = Some(format!("http://{address}").parse().expect("an address"));
-        config.accept_invalid_certs = true;
-        let server = ApiServer::of_config(config, None).expect("nothing is sent yet");
+        let mut target = Target::address("https://api.example.com:6443".parse().expect("an address"));
+        target.proxy = Some(format!("http://{address}").parse().expect("an address"));
+        target.authority = Authority::Anybody;
+        let server = ApiServer::of_target(target, &ConnectOptions::default()).expect("nothing is sent yet");
         let proxy = tokio::spawn(async move {
             let (mut stream, _) = listener.accept().await.expect("somebody comes");
             let mut asked = vec![0; 512];

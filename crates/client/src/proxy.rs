@@ -5,31 +5,22 @@ use std::net::IpAddr;
 
 use http::Uri;
 
-/// What the environment says.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Environment {
-    pub(super) https_proxy: Option<String>,
-    pub(super) http_proxy: Option<String>,
-    pub(super) no_proxy: Option<String>,
-}
+use crate::environment::ProxyEnvironment;
 
 /// Through which proxy a server is reached; an error says why one that is named is not used.
-pub(super) fn choose(
+pub(crate) fn choose(
     server: &Uri,
     configured: Option<&Uri>,
-    environment: &Environment,
+    environment: &ProxyEnvironment,
 ) -> Result<Option<Uri>, String> {
     let from_environment = match server.scheme_str() {
         Some("http") => &environment.http_proxy,
         _ => &environment.https_proxy,
     };
-    let from_environment = from_environment.as_deref().map(parse).transpose()?;
-    // kube fills in what the environment says where the kubeconfig says nothing.
-    let explicit = configured.filter(|configured| Some(*configured) != from_environment.as_ref());
-    let proxy = match explicit {
-        Some(explicit) => Some(explicit.clone()),
+    let proxy = match configured {
+        Some(configured) => Some(configured.clone()),
         None if is_direct(server, environment.no_proxy.as_deref().unwrap_or_default()) => None,
-        None => from_environment,
+        None => from_environment.as_deref().map(parse).transpose()?,
     };
     match proxy {
         Some(proxy) if proxy.scheme_str() != Some("http") => {
@@ -137,26 +128,25 @@ mod tests {
     #[test]
     fn the_kubeconfig_goes_before_the_environment() {
         let uri = |text: &str| text.parse::<Uri>().expect("an address");
-        let environment = Environment {
+        let environment = ProxyEnvironment {
             https_proxy: Some("proxy:3128".to_owned()),
             http_proxy: None,
             no_proxy: Some("direct".to_owned()),
         };
         let (far, near, plain) = (uri("https://far"), uri("https://direct"), uri("http://far"));
-        let (own, filled_in) = (uri("http://own:8080"), uri("http://proxy:3128"));
+        let (own, of_all) = (uri("http://own:8080"), uri("http://proxy:3128"));
         for (server, configured, chosen) in [
-            (&far, None, Some(&filled_in)),
-            (&far, Some(&filled_in), Some(&filled_in)),
+            (&far, None, Some(&of_all)),
             (&far, Some(&own), Some(&own)),
             (&near, None, None),
-            (&near, Some(&filled_in), None),
             (&near, Some(&own), Some(&own)),
             (&plain, None, None),
         ] {
             assert_eq!(choose(server, configured, &environment).as_ref(), Ok(&chosen.cloned()), "{server}");
         }
         for proxy in ["socks5://proxy:1080", "https://proxy", "http://user:password@proxy:3128", "a b"] {
-            let environment = Environment { https_proxy: Some(proxy.to_owned()), ..Environment::default() };
+            let environment =
+                ProxyEnvironment { https_proxy: Some(proxy.to_owned()), ..ProxyEnvironment::default() };
             let error = choose(&far, None, &environment).expect_err(proxy);
             assert!(!error.contains("password@"), "a password is not repeated: {error}");
         }

@@ -7,12 +7,12 @@ use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use axum::http::{Request, StatusCode};
 use axum::response::Response;
-use kube::Client;
 use serde_json::{Value, json};
+use supercargo_client::ApiServer;
 
-use crate::leader::{KubeLeaseStore, LeaseStore as _, StoreError};
+use crate::leader::{ApiLeaseStore, LeaseStore as _, StoreError};
 use crate::serve::{
-    FollowedAuthority, KubeReviewer, Reviewer as _, User, Verdict, follow_client_authority,
+    ApiReviewer, FollowedAuthority, Reviewer as _, User, Verdict, follow_client_authority,
     look_up_client_authority,
 };
 
@@ -20,7 +20,7 @@ use crate::serve::{
 type Asked = Arc<Mutex<Vec<(String, String, Value)>>>;
 
 /// A client of a server that answers everything so, and what it was asked.
-fn server(status: u16, answer: Value) -> (Client, Asked) {
+fn server(status: u16, answer: Value) -> (ApiServer, Asked) {
     let asked = Asked::default();
     let router = Router::new()
         .fallback(async move |State(asked): State<Asked>, request: Request<Body>| {
@@ -33,7 +33,7 @@ fn server(status: u16, answer: Value) -> (Client, Asked) {
             response
         })
         .with_state(Arc::clone(&asked));
-    (Client::new(router, "default"), asked)
+    (ApiServer::new(router, None), asked)
 }
 
 fn failure(code: u16, reason: &str) -> Value {
@@ -52,7 +52,7 @@ const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/
 async fn who_leads_is_announced_on_the_lease() {
     let lease = json!({"kind": "Lease", "metadata": {"uid": "u", "resourceVersion": "7"}});
     let (client, asked) = server(200, lease);
-    let store = KubeLeaseStore::new(client, "kube-system", "kube-scheduler");
+    let store = ApiLeaseStore::new(client, "kube-system", "kube-scheduler");
     let noon = "2026-11-16T12:00:00Z".parse().expect("a time");
     assert_eq!(store.announce("host_1", "default-scheduler", noon).await, Ok(()));
     let asked = asked.lock().expect("free");
@@ -70,17 +70,17 @@ async fn a_lease_is_read_whole_and_written_whole() {
     let lease =
         json!({"kind": "Lease", "metadata": {"resourceVersion": "7", "future": 1}, "spec": {"future": [2]}});
     let (client, asked) = server(200, lease.clone());
-    let store = KubeLeaseStore::new(client, "kube-system", "kube-scheduler");
+    let store = ApiLeaseStore::new(client, "kube-system", "kube-scheduler");
     assert_eq!(store.get().await, Ok(Some(lease.clone())));
     assert_eq!(only(&asked), ("GET".to_owned(), LEASE.to_owned(), Value::Null));
 
     let (client, asked) = server(200, lease.clone());
-    let store = KubeLeaseStore::new(client, "kube-system", "kube-scheduler");
+    let store = ApiLeaseStore::new(client, "kube-system", "kube-scheduler");
     assert_eq!(store.update(lease.clone()).await, Ok(lease.clone()));
     assert_eq!(only(&asked), ("PUT".to_owned(), LEASE.to_owned(), lease.clone()));
 
     let (client, asked) = server(201, lease);
-    let store = KubeLeaseStore::new(client, "kube-system", "kube-scheduler");
+    let store = ApiLeaseStore::new(client, "kube-system", "kube-scheduler");
     assert!(store.create(json!({"holderIdentity": "me"})).await.is_ok());
     let (method, path, body) = only(&asked);
     assert_eq!((method.as_str(), path.as_str()), ("POST", LEASE.trim_end_matches("/kube-scheduler")));
@@ -92,7 +92,7 @@ async fn a_lease_is_read_whole_and_written_whole() {
 
 #[tokio::test]
 async fn absence_conflict_and_failure_are_told_apart() {
-    let store = |code, reason: &str| KubeLeaseStore::new(server(code, failure(code, reason)).0, "n", "l");
+    let store = |code, reason: &str| ApiLeaseStore::new(server(code, failure(code, reason)).0, "n", "l");
     assert_eq!(store(404, "NotFound").get().await, Ok(None));
     assert!(matches!(store(404, "NotFound").update(json!({})).await, Err(StoreError::Failed(_))));
     assert!(matches!(store(409, "Conflict").update(json!({})).await, Err(StoreError::Conflict(_))));
@@ -106,7 +106,7 @@ async fn tokens_are_reviewed() {
     let answer = |status: Value| json!({"kind": "TokenReview", "apiVersion": "authentication.k8s.io/v1", "metadata": {}, "spec": {"token": ""}, "status": status});
     let user = json!({"username": "u", "uid": "1", "groups": ["g"], "extra": {"k": ["v"]}});
     let (client, asked) = server(201, answer(json!({"authenticated": true, "user": user})));
-    let found = KubeReviewer::new(client).review_token("secret").await;
+    let found = ApiReviewer::new(&client).review_token("secret").await;
     let expected = User {
         name: "u".to_owned(),
         uid: "1".to_owned(),
@@ -119,9 +119,9 @@ async fn tokens_are_reviewed() {
     assert_eq!(body["spec"], json!({"token": "secret"}));
 
     let (client, _) = server(201, answer(json!({"error": "invalid bearer token"})));
-    assert_eq!(KubeReviewer::new(client).review_token("secret").await, Ok(None));
+    assert_eq!(ApiReviewer::new(&client).review_token("secret").await, Ok(None));
     let (client, _) = server(403, failure(403, "Forbidden"));
-    assert!(KubeReviewer::new(client).review_token("secret").await.is_err());
+    assert!(ApiReviewer::new(&client).review_token("secret").await.is_err());
 }
 
 #[tokio::test]
@@ -129,7 +129,7 @@ async fn rights_are_reviewed() {
     let answer = |status: Value| json!({"kind": "SubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "metadata": {}, "spec": {}, "status": status});
     let (client, asked) = server(201, answer(json!({"allowed": true, "reason": "RBAC"})));
     let user = User::anonymous();
-    let verdict = KubeReviewer::new(client).review_access(&user, "get", "/metrics").await;
+    let verdict = ApiReviewer::new(&client).review_access(&user, "get", "/metrics").await;
     assert_eq!(verdict, Ok(Verdict { allowed: true, reason: "RBAC".to_owned() }));
     let (method, path, body) = only(&asked);
     assert_eq!(
@@ -145,7 +145,7 @@ async fn rights_are_reviewed() {
         })
     );
     let (client, _) = server(201, answer(json!({"allowed": true, "denied": true})));
-    let verdict = KubeReviewer::new(client).review_access(&user, "get", "/metrics").await;
+    let verdict = ApiReviewer::new(&client).review_access(&user, "get", "/metrics").await;
     assert_eq!(verdict.map(|verdict| verdict.allowed), Ok(false));
 }
 
@@ -153,15 +153,15 @@ async fn rights_are_reviewed() {
 async fn the_client_authority_is_looked_up() {
     let map = json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "x"}, "data": {"client-ca-file": "PEM"}});
     let (client, asked) = server(200, map);
-    assert_eq!(look_up_client_authority(client).await, Ok(Some("PEM".to_owned())));
+    assert_eq!(look_up_client_authority(&client).await, Ok(Some("PEM".to_owned())));
     assert_eq!(
         only(&asked).1,
         "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
     );
     let (client, _) = server(404, failure(404, "NotFound"));
-    assert_eq!(look_up_client_authority(client).await, Ok(None));
+    assert_eq!(look_up_client_authority(&client).await, Ok(None));
     let (client, _) = server(403, failure(403, "Forbidden"));
-    assert!(look_up_client_authority(client).await.is_err());
+    assert!(look_up_client_authority(&client).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]
@@ -173,10 +173,49 @@ async fn the_client_authority_is_followed() {
     let minutes = std::time::Duration::from_secs(150);
     assert!(tokio::time::timeout(minutes, following).await.is_err(), "it never ends");
     assert_eq!(followed.get().as_deref(), Some("PEM"));
-    assert_eq!(asked.lock().expect("free").len(), 2);
+    assert_eq!(asked.lock().expect("free").len(), 3, "soon, and then every minute");
 
     let (client, _) = server(500, failure(500, "InternalError"));
     let following = follow_client_authority(client, followed.clone());
     assert!(tokio::time::timeout(minutes, following).await.is_err());
     assert_eq!(followed.get().as_deref(), Some("PEM"), "what cannot be looked up stays");
+}
+
+/// Whatever the API server forbids shows in one place, from which `/readyz` is answered.
+#[tokio::test]
+async fn every_right_that_is_missing_is_noted() {
+    let forbidden = json!({"kind": "Status", "message": "User \"s\" cannot do that", "reason": "Forbidden"});
+    let (server, _) = server(403, forbidden);
+    let rule = |group: &str, resource: &str, verb: &str| {
+        format!("{{apiGroups: [{group:?}], resources: [{resource:?}], verbs: [{verb:?}]}}")
+    };
+    let (reviewer, user) = (ApiReviewer::new(&server), User::anonymous());
+    let lease = ApiLeaseStore::new(server.with_own_connections().expect("it has none"), "n", "l");
+    let mut expected = Vec::new();
+    let mut check = |error: String, missing: String| {
+        assert!(error.contains(&missing), "{error} does not name {missing}");
+        expected.push(missing);
+        let shown = server.missing_rights().check().expect_err("a right is missing");
+        assert!(expected.iter().all(|rule| shown.contains(rule)), "{shown} is not {expected:?}");
+    };
+    let error = reviewer.review_token("secret").await.expect_err("forbidden");
+    check(error, rule("authentication.k8s.io", "tokenreviews", "create"));
+    let error = reviewer.review_access(&user, "get", "/metrics").await.expect_err("forbidden");
+    check(error, rule("authorization.k8s.io", "subjectaccessreviews", "create"));
+    let error = look_up_client_authority(&server).await.expect_err("forbidden");
+    check(error, rule("", "configmaps", "get"));
+    let error = lease.get().await.expect_err("forbidden").to_string();
+    check(error, rule("coordination.k8s.io", "leases", "get"));
+    let error = lease.create(json!({})).await.expect_err("forbidden").to_string();
+    check(error, rule("coordination.k8s.io", "leases", "create"));
+    let error = lease.update(json!({})).await.expect_err("forbidden").to_string();
+    check(error, rule("coordination.k8s.io", "leases", "update"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_authority_that_cannot_be_looked_up_is_looked_up_again_soon() {
+    let (server, asked) = server(403, failure(403, "Forbidden"));
+    let following = follow_client_authority(server, FollowedAuthority::new(Some("PEM".to_owned())));
+    assert!(tokio::time::timeout(std::time::Duration::from_secs(100), following).await.is_err());
+    assert_eq!(asked.lock().expect("free").len(), 3, "after 60 s, 75 s and 90 s");
 }

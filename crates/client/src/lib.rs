@@ -1,0 +1,39 @@
+//! The API server as its client sees it: kubeconfig, credentials, TLS, proxies, connections, requests, limits.
+//!
+//! [`ApiServer::connect`] finds the server that a kubeconfig, an address, or the pod around this process names;
+//! [`ApiServer::new`] takes whatever answers requests, such as a closure of a test. What is asked is a [`Call`]: bytes go out and
+//! come back, and no types of the API stand in between.
+
+#![warn(missing_docs)]
+
+mod clock;
+mod component;
+mod connect;
+mod connections;
+mod environment;
+mod error;
+mod kubeconfig;
+mod limiter;
+mod material;
+mod plugin;
+mod proxy;
+mod request;
+mod rights;
+mod target;
+mod tls;
+mod words;
+mod write_gate;
+
+#[cfg(any(test, feature = "test-util"))]
+pub mod fake;
+
+pub use clock::Clock;
+pub use component::ComponentOptions;
+pub use connect::{ConnectError, ConnectOptions, Search, chain, hostname};
+pub use error::RequestError;
+pub use limiter::RateLimit;
+pub use request::{
+    AnswerBody, ApiServer, Call, MERGE_PATCH, RequestBody, SILENCE_MAX, STRATEGIC_MERGE_PATCH,
+};
+pub use rights::MissingRights;
+pub use write_gate::{Passage, Tenure, WriteGate};
