@@ -95,6 +95,10 @@ class Missing(Explaining):
                     pod("nowhere", cpu="100m", claims=["nope"]), pod("friendly", cpu="100m", affinity=affinity),
                     pod("important", cpu="1", priority_class="high"))
 
+    def owner(self, kind, plural, name):
+        uid = self.api.get(plural, name)["metadata"]["uid"]
+        return {"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": uid, "controller": True}
+
     def explain(self, user):
         result = self.run_command("explain", "-n", "default", "-o", "json", user=user)
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -165,6 +169,19 @@ class Missing(Explaining):
                                 result.stderr)
                 self.assertEqual(result.stdout, "")
 
+    def test_a_workload_of_which_not_all_may_be_read_is_marked(self):
+        template = {"metadata": {"labels": {"app": "web"}}, "spec": pod("web", cpu="100m")["spec"]}
+        web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+               "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template}}
+        manifest = self.folder / "web.json"
+        manifest.write_text(json.dumps(web))
+        # Nobody gave the right to read priorityclasses, among others.
+        self.explain_without({"replicasets"}, set())
+        said = self.run_command("explain", "-f", manifest, user="developer").stdout
+        self.assertIn("? note: you may not read deployments, limitranges, priorityclasses, replicasets, runtimeclasses; which pods the "
+                      "workload would still create, and how they look, may be wrong\n", said)
+        self.assertRegex(said, r"default/web-new-1 would go to node-.*, as 2 others would \(uncertain\)\n")
+
     def test_a_dump_says_what_it_lacks(self):
         self.explain_without({"storageclasses"}, {"pods"})
         result = self.run_command("dump", user="developer")
@@ -188,6 +205,21 @@ class Missing(Explaining):
         item["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "500m"
         manifest.write_text(json.dumps(item))
         self.assertIn("1 more like default/new fit, on 1 node", self.run_command("capacity", "-f", manifest).stdout)
+        # A Deployment in a file takes the place of the cluster's, and its pods that exist are taken off.
+        template = {"metadata": {"labels": {"app": "web"}}, "spec": item["spec"]}
+        web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+               "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template}}
+        self.create("deployments", web | {"spec": web["spec"] | {"replicas": 7}})
+        replicas = self.create("replicasets", {
+            "apiVersion": "apps/v1", "kind": "ReplicaSet", "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template},
+            "metadata": {"name": "web-1", "labels": {"app": "web"}, "ownerReferences": [self.owner("Deployment", "deployments", "web")]}})
+        child = pod("web-1-a", cpu="100m", labels={"app": "web"}, nodeName="node-c")
+        child["metadata"]["ownerReferences"] = [self.owner("ReplicaSet", "replicasets", replicas[0]["metadata"]["name"])]
+        self.create("pods", child)
+        manifest.write_text(json.dumps(web))
+        result = self.run_command("explain", "-f", manifest)
+        self.assertIn("deployment default/web wants 3 pods, 1 exists: 2 explained as it would create them\n", result.stdout)
+        self.assertNotIn("default/plain", result.stdout)
         missing = self.run_command("explain", "-f", manifest, "--kubeconfig", "/nowhere")
         self.assertEqual(missing.returncode, 1)
         self.assertTrue(missing.stderr.startswith("error: the files hold no node: add the nodes"), missing.stderr)

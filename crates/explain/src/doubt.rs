@@ -161,6 +161,16 @@ impl Explanation {
             Verdict::Held { plugin, .. } => doubtful(plugin),
             Verdict::Failed { .. } => any(Part::Feasibility),
             Verdict::Placed(_) => any(Part::Feasibility) || any(Part::Choice),
+            Verdict::PerNode(per_node) => {
+                let may_fit = any(Part::Feasibility);
+                for obstacle in &mut per_node.obstacles {
+                    obstacle.is_uncertain = doubtful(&obstacle.plugin);
+                }
+                for hint in per_node.example.iter_mut().flat_map(|example| &mut example.hints) {
+                    hint.is_uncertain = may_fit;
+                }
+                may_fit || (per_node.by_eviction > 0 && any(Part::Evictions))
+            }
             Verdict::Pending(obstacles) => {
                 let may_fit = any(Part::Feasibility);
                 for obstacle in &mut obstacles.obstacles {
@@ -183,6 +193,7 @@ impl Explanation {
             Verdict::Pending(obstacles) => {
                 obstacles.preemption.is_some() || obstacles.hints.iter().any(|hint| hint.remedy.evicts())
             }
+            Verdict::PerNode(per_node) => per_node.by_eviction > 0,
             _ => false,
         };
         let matters = |doubt: &Doubt| match (&self.verdict, doubt.part) {

@@ -12,7 +12,7 @@ use crate::explanation::is_false;
 use crate::remedy::Hint;
 
 /// How many nodes are named as examples of one obstacle.
-const EXAMPLES_MAX: usize = 20;
+pub(crate) const EXAMPLES_MAX: usize = 20;
 
 /// Who rejected nodes, where that is several plugins at once.
 pub(crate) const UNATTRIBUTED: &str = "PreFilter";

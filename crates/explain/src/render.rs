@@ -7,6 +7,7 @@ use crate::doubt::{Doubt, doubt_sentence};
 use crate::explanation::{Explanation, Verdict};
 use crate::journal::push_report;
 use crate::obstacles::{Obstacle, Obstacles, Preemption};
+use crate::per_node::PerNode;
 use crate::placement::Placement;
 use crate::text::nodes;
 
@@ -71,6 +72,10 @@ pub fn render(explanation: &Explanation, detail: Detail) -> String {
             push_doubts(&mut text, &explanation.doubts);
             render_obstacles(&mut text, obstacles, detail);
         }
+        Verdict::PerNode(per_node) => {
+            render_per_node(&mut text, &format!("{pod}{mark}"), per_node, detail);
+            push_doubts(&mut text, &explanation.doubts);
+        }
     }
     if matches!(explanation.verdict, Verdict::Held { .. } | Verdict::Failed { .. }) {
         push_doubts(&mut text, &explanation.doubts);
@@ -114,6 +119,34 @@ fn render_placement(text: &mut String, placement: &Placement, detail: Detail) {
             .collect();
         let (node, behind) = (&runner_up.node, runner_up.behind);
         text.push_str(&format!("  runner-up {node} is {behind} behind: {}\n", differences.join(", ")));
+    }
+}
+
+fn render_per_node(text: &mut String, workload: &str, per_node: &PerNode, detail: Detail) {
+    let PerNode { nodes: all, fits, by_eviction, obstacles, example } = per_node;
+    text.push_str(&format!("{workload}: its pods fit on {fits} of {}", nodes(*all)));
+    if *by_eviction > 0 {
+        text.push_str(&format!(", and on {by_eviction} more once the scheduler has evicted others"));
+    }
+    text.push('\n');
+    if !obstacles.is_empty() {
+        push_obstacles(text, obstacles, detail);
+    }
+    if let Some(example) = example {
+        match &*example.hints {
+            [] => {
+                text.push_str(&format!(
+                    "  nothing that was tried would help by itself on {}\n",
+                    example.node
+                ));
+            }
+            hints => {
+                text.push_str(&format!("  what would help on {}:\n", example.node));
+                for hint in hints {
+                    text.push_str(&format!("    - {}{}\n", mark(hint.is_uncertain), hint.text));
+                }
+            }
+        }
     }
 }
 

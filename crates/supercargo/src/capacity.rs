@@ -16,11 +16,12 @@ use crate::cluster_files::{ClusterFiles, Scheduler, now};
 use crate::explain::{View, of_a_kind, print_values};
 use crate::gather::Wanted;
 use crate::live::ConnectArguments;
+use crate::named::Named;
 use crate::outcome::Outcome;
 
 #[derive(Debug, Args)]
 pub(crate) struct CapacityArguments {
-    /// What `supercargo dump`, or `kubectl get … -o yaml` or `-o json`, printed, and manifests of pods; `-` is standard
+    /// What `supercargo dump`, or `kubectl get … -o yaml` or `-o json`, printed, and manifests of pods or workloads; `-` is standard
     /// input. Without `--like` the pods of files that hold no node are counted, or else those that are pending. Where
     /// no file holds one, and without files, the API server is asked
     #[arg(short = 'f', long = "filename", value_name = "FILE")]
@@ -30,9 +31,9 @@ pub(crate) struct CapacityArguments {
     /// The namespace of pods that are named without one; without --like, only pods of it are counted that are pending
     #[arg(short, long, value_name = "NAMESPACE")]
     pub(crate) namespace: Option<String>,
-    /// A pod to count more of, bound or pending; may be given several times; without a namespace, of -n, or the
-    /// namespace `default`, or the kubeconfig's
-    #[arg(long, value_name = "[NAMESPACE/]NAME")]
+    /// A pod to count more of, bound or pending, or a workload, such as `deploy/web`; may be given several times; without a
+    /// namespace, of -n, or the namespace `default`, or the kubeconfig's
+    #[arg(long, value_name = "[NAMESPACE/][KIND/]NAME")]
     pub(crate) like: Vec<String>,
     /// The scheduler's configuration; the default one if not given
     #[arg(long, value_name = "FILE")]
@@ -82,12 +83,12 @@ pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::R
             files.place_holds()
         );
     }
-    if options.like.is_empty() && files.manifests.is_empty() {
+    if options.like.is_empty() && !files.holds_manifests() {
         files.leave_out_deleted();
         options.namespace.iter().for_each(|namespace| files.keep_namespace(namespace));
     }
     let mut capacities: Vec<Counted> = Vec::new();
-    for kind in of_a_kind(models(&files, &options.like)?) {
+    for kind in of_a_kind(models(&mut files, &options.like)?) {
         let (index, _) = scheduler.profile_for(&kind[0]);
         let profile = &scheduler.profiles[index];
         let how = CapacityOptions { now: now(), fixes: scheduler.fixes, most: options.most };
@@ -112,21 +113,25 @@ pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::R
 }
 
 /// The pods to make copies of, unbound.
-fn models(files: &ClusterFiles, names: &[String]) -> anyhow::Result<Vec<Arc<Pod>>> {
+fn models(files: &mut ClusterFiles, names: &[String]) -> anyhow::Result<Vec<Arc<Pod>>> {
     if names.is_empty() {
-        let pods = if files.manifests.is_empty() { &files.pending } else { &files.manifests };
+        let pods = files.pods_to_count();
         if pods.is_empty() {
             bail!("no pod to count: name one with --like, or give a manifest of one with -f");
         }
-        return Ok(pods.clone());
+        return Ok(pods);
     }
-    names
-        .iter()
-        .map(|name| {
+    let mut models = Vec::new();
+    for name in names {
+        let named = Named::parse(name);
+        if named.workload.is_some() {
+            models.extend(files.workload_to_count(&named)?);
+        } else {
             let pod = files.find(name)?;
-            Ok(Arc::new(Pod { node_name: None, status: None, deleted_at: None, ..(**pod).clone() }))
-        })
-        .collect()
+            models.push(Arc::new(Pod { node_name: None, status: None, deleted_at: None, ..(**pod).clone() }));
+        }
+    }
+    Ok(models)
 }
 
 fn print(capacities: &[Counted], view: View) -> anyhow::Result<String> {

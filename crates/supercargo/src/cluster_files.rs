@@ -8,12 +8,14 @@ use anyhow::{Context as _, bail};
 use supercargo_cluster::{NODES, PODS};
 use supercargo_config::{LeaderElection, Loaded, Problems, build_profiles, read};
 use supercargo_dump::{Location, read_dumps};
-use supercargo_explain::Missing;
+use supercargo_explain::{Missing, Workloads};
 use supercargo_framework::{Fixes, Profile, Registry};
-use supercargo_model::{Cluster, Decoded, Decoder, KindId, Pod, ReadableKind, Timestamp};
+use supercargo_model::{Cluster, Decoded, Decoder, KindId, ObjectKey, Pod, ReadableKind, Timestamp};
 
 use crate::config_check;
+use crate::expected::{self, Expected};
 use crate::input;
+use crate::named::Named;
 use crate::unread_record::UnreadRecord;
 
 /// The scheduler that decides: its profiles, and its own settings.
@@ -46,6 +48,8 @@ pub(crate) struct ClusterFiles {
     pub(crate) manifests: Vec<Arc<Pod>>,
     /// Bound pods, for those who ask about one by name.
     pub(crate) bound: BTreeMap<String, Arc<Pod>>,
+    /// What workloads would create.
+    pub(crate) expected: Vec<Expected>,
     /// What people should know about the files.
     pub(crate) notes: String,
     /// What could not be read of the cluster.
@@ -53,7 +57,15 @@ pub(crate) struct ClusterFiles {
     /// The namespace of pods that are named without one.
     pub(crate) default_namespace: String,
     /// What messages call the place where the objects are from.
-    place: &'static str,
+    pub(crate) place: &'static str,
+    /// The workloads as they were written, each with the number of its file.
+    pub(crate) workloads: Workloads,
+    /// Which files hold no node.
+    pub(crate) manifest_files: Vec<bool>,
+    /// The workloads that files hold in place of the live cluster's own.
+    pub(crate) written: BTreeSet<(KindId, ObjectKey)>,
+    /// The kinds that say what workloads would create, and could not be read.
+    pub(crate) unread_for_workloads: BTreeSet<&'static str>,
 }
 
 /// What files hold.
@@ -135,10 +147,15 @@ impl ClusterFiles {
             pending: Vec::new(),
             manifests: Vec::new(),
             bound: BTreeMap::new(),
+            expected: Vec::new(),
             notes: String::new(),
             missing: Vec::new(),
             default_namespace: default_namespace.to_owned(),
             place,
+            workloads: Workloads::default(),
+            manifest_files: Vec::new(),
+            written: BTreeSet::new(),
+            unread_for_workloads: BTreeSet::new(),
         }
     }
 
@@ -156,7 +173,7 @@ impl ClusterFiles {
         let mut holds_nodes = vec![false; files.len()];
         // Until the first node comes the objects wait here: without one they belong to another cluster.
         let mut waiting: Option<Vec<(Location, Decoded)>> = Some(Vec::new());
-        let ignored = read_dumps(&named, &scheduler.decoder(), |location, object| {
+        let ignored = read_dumps(&named, &expected::decoder(scheduler), |location, object| {
             let is_node = matches!(object, Decoded::Node(_));
             holds_nodes[location.dump] |= is_node;
             if let Some(early) = &mut waiting {
@@ -165,10 +182,10 @@ impl ClusterFiles {
                     return Ok(());
                 }
                 for (location, object) in waiting.take().into_iter().flatten() {
-                    read.add(object, |kind, name| seen.note(kind, name, location))?;
+                    read.add(object, location.dump, |kind, name| seen.note(kind, name, location))?;
                 }
             }
-            read.add(object, |kind, name| seen.note(kind, name, location))
+            read.add(object, location.dump, |kind, name| seen.note(kind, name, location))
         })?;
         let mut notes = String::new();
         for (kind, count) in &ignored {
@@ -183,6 +200,7 @@ impl ClusterFiles {
             location.is_some_and(|location| !holds_nodes[location.dump])
         };
         read.manifests = read.pending.iter().filter(is_manifest).cloned().collect();
+        read.manifest_files = holds_nodes.iter().map(|holds| !holds).collect();
         read.notes = notes;
         Ok(FromFiles::Cluster(Box::new(read)))
     }
@@ -191,7 +209,8 @@ impl ClusterFiles {
     pub(crate) fn find(&self, name: &str) -> anyhow::Result<&Arc<Pod>> {
         let full_name = self.full_name(name);
         let pending = self.pending.iter().find(|pod| pod.key() == full_name);
-        pending.or_else(|| self.bound.get(&full_name)).with_context(|| {
+        let expected = || self.expected.iter().find_map(|expected| expected.find(&full_name));
+        pending.or_else(|| self.bound.get(&full_name)).or_else(expected).with_context(|| {
             let (count, place) = (self.pending.len(), self.place);
             let verb = if place == "the files" { "hold" } else { "holds" };
             format!("there is no pod {full_name} in {place}, which {verb} {count} pending ones; finished ones are left out")
@@ -205,12 +224,13 @@ impl ClusterFiles {
 
     /// A pod's name with its namespace.
     pub(crate) fn full_name(&self, name: &str) -> String {
-        if name.contains('/') { name.to_owned() } else { format!("{}/{name}", self.default_namespace) }
+        Named::parse(name).full_name(&self.default_namespace)
     }
 
     /// Leaves out pending pods of other namespaces.
     pub(crate) fn keep_namespace(&mut self, namespace: &str) {
         self.pending.retain(|pod| *pod.namespace == *namespace);
+        self.expected.retain(|expected| expected.is_of(namespace));
     }
 
     /// Leaves out pending pods that are being deleted, so that nobody will place them, and says so.
@@ -233,10 +253,11 @@ impl ClusterFiles {
         }
     }
 
-    /// Takes an object in. `note` is told its kind and name.
+    /// Takes an object of a file in. `note` is told its kind and name.
     pub(crate) fn add(
         &mut self,
         object: Decoded,
+        file: usize,
         note: impl FnOnce(&str, &str) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         match object {
@@ -261,7 +282,10 @@ impl ClusterFiles {
                     self.pending.push(pod);
                 }
             }
-            Decoded::Object(object) => self.cluster.put_object(object),
+            Decoded::Object(object) => {
+                self.workloads.take(&object, file)?;
+                self.cluster.put_object(object);
+            }
             Decoded::Unread { .. } => {}
         }
         Ok(())

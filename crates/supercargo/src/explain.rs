@@ -1,29 +1,33 @@
 //! `supercargo explain`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use supercargo_config::print_yaml;
-use supercargo_explain::{Asked, Detail, Explainer, Explanation, doubts, render, render_asked};
+use supercargo_explain::{
+    Asked, Detail, Explainer, Explanation, WorkloadSummary, doubts, render, render_asked,
+};
 use supercargo_framework::{Context, Memories, Registry};
 use supercargo_model::pod::VolumeSource;
 use supercargo_model::{Pod, Snapshot};
 
 use crate::ask::AskArguments;
 use crate::cluster_files::{ClusterFiles, IsOurs, Scheduler, now};
+use crate::expected::{self, Expected};
 use crate::gather::{Gathered, Wanted};
 use crate::live::ConnectArguments;
+use crate::named::Named;
 use crate::outcome::Outcome;
 use crate::scheduling::Scheduling;
 use crate::side_by_side::side_by_side;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainOptions {
-    /// Only these pods of the live cluster, pending or bound; without a namespace, of -n, or the kubeconfig's. `pod/NAME`
-    /// is the same as NAME
-    #[arg(value_name = "[NAMESPACE/]NAME")]
+    /// Only these pods of the live cluster, pending or bound; without a namespace, of -n, or the kubeconfig's. Or workloads,
+    /// such as `deploy/web`: their pods that are pending, and those they would still create
+    #[arg(value_name = "[NAMESPACE/][KIND/]NAME")]
     pub(crate) live_pods: Vec<String>,
     /// What `supercargo dump`, or `kubectl get … -o yaml` or `-o json`, printed; `-` is standard input. Without files the
     /// API server is asked. Files that hold no node are manifests: their pods are explained in the live cluster
@@ -43,8 +47,8 @@ pub(crate) struct ExplainOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<String>,
     /// Only this pod of the files, pending or bound; may be given several times; without a namespace, of -n, or the
-    /// namespace `default`
-    #[arg(long = "pod", value_name = "[NAMESPACE/]NAME", conflicts_with = "live_pods")]
+    /// namespace `default`. Or a workload, such as `deploy/web`
+    #[arg(long = "pod", value_name = "[NAMESPACE/][KIND/]NAME", conflicts_with = "live_pods")]
     pub(crate) pods: Vec<String>,
     /// How to print it
     #[arg(short, long, value_enum, default_value_t = View::Table)]
@@ -82,14 +86,8 @@ impl ExplainOptions {
 
     /// The pods that are asked about by name.
     fn names(&self) -> Vec<String> {
-        self.live_pods.iter().chain(&self.pods).map(|name| without_kind(name).to_owned()).collect()
+        self.live_pods.iter().chain(&self.pods).cloned().collect()
     }
-}
-
-/// A pod's name without the kind that kubectl lets people write before it. A namespace of such a name is given with -n.
-fn without_kind(name: &str) -> &str {
-    let kinds = ["pod/", "pods/", "po/"];
-    kinds.iter().find_map(|kind| name.strip_prefix(kind)).unwrap_or(name)
 }
 
 /// Pods for which one explanation does, and the cluster that they are explained in.
@@ -104,6 +102,8 @@ struct Task {
 #[derive(Default)]
 struct Tasks {
     tasks: Vec<Task>,
+    /// What workloads would create.
+    expected: Vec<Expected>,
     /// What a scheduler remembers of pods that have gone.
     gone: Vec<Asked>,
     errors: String,
@@ -127,7 +127,7 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
         Err(conflict) => return Ok(conflict),
     };
     let tasks = if names.is_empty() {
-        if options.files.is_empty() || gathered.files.manifests.is_empty() {
+        if options.files.is_empty() || !gathered.is_live {
             options.namespace.iter().for_each(|namespace| gathered.files.keep_namespace(namespace));
         }
         gathered.files.leave_out_deleted();
@@ -135,20 +135,22 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
     } else {
         Tasks::of_names(&mut gathered, &names)
     };
-    let explanations = explain_all(&scheduler, &mut gathered, &tasks.tasks);
+    let explanations = explain_all(&scheduler, &mut gathered, &tasks)?;
     let code = u8::from(!tasks.errors.is_empty());
-    let stdout = match (code, explanations.is_empty() && tasks.gone.is_empty()) {
+    let stdout = match (code, explanations.is_empty() && tasks.gone.is_empty() && tasks.expected.is_empty()) {
         (1, true) => String::new(),
-        _ => print(&explanations, &tasks.gone, options.output)?,
+        _ => print(&explanations, &tasks, options.output)?,
     };
     Ok(Outcome { stdout, stderr: tasks.errors + &scheduler.notes + &gathered.files.notes, code })
 }
 
 impl Tasks {
     fn of_pending(files: &mut ClusterFiles) -> Self {
+        let expected = std::mem::take(&mut files.expected);
+        Expected::gather(&expected, &mut files.pending);
         let kinds = of_a_kind(std::mem::take(&mut files.pending));
         let tasks = kinds.into_iter().map(|pods| Task { pods, without: None }).collect();
-        Tasks { tasks, ..Tasks::default() }
+        Tasks { tasks, expected, ..Tasks::default() }
     }
 
     /// The pods of these names. One that is bound is explained as if it had to be placed again.
@@ -157,6 +159,17 @@ impl Tasks {
         let mut pending = Vec::new();
         let mut bound = Vec::new();
         for name in names {
+            let named = Named::parse(name);
+            if named.workload.is_some() {
+                match gathered.files.extract_workload(&named) {
+                    Ok((expected, waiting)) => {
+                        tasks.expected.extend(expected);
+                        pending.extend(waiting);
+                    }
+                    Err(error) => tasks.errors.push_str(&format!("error: {error:#}\n")),
+                }
+                continue;
+            }
             match gathered.files.find(name) {
                 Ok(pod) if pod.node_name.is_some() => bound.push(pod.clone()),
                 Ok(pod) => pending.push(pod.clone()),
@@ -189,11 +202,17 @@ impl Tasks {
     }
 }
 
-fn explain_all(scheduler: &Scheduler, gathered: &mut Gathered, tasks: &[Task]) -> Vec<Explanation> {
-    let Gathered { files, asked, scheduling } = gathered;
+fn explain_all(
+    scheduler: &Scheduler,
+    gathered: &mut Gathered,
+    Tasks { tasks, expected, .. }: &Tasks,
+) -> anyhow::Result<Vec<Explanation>> {
+    let Gathered { files, asked, scheduling, .. } = gathered;
+    let ClusterFiles { cluster, missing, unread_for_workloads, .. } = files;
+    let unread_for_workloads = unread_note(unread_for_workloads);
     let memories = Memories::default();
     let context = Context {
-        cluster: files.cluster.snapshot(),
+        cluster: cluster.snapshot(),
         now: now(),
         memories: &memories,
         seed: 0,
@@ -211,20 +230,39 @@ fn explain_all(scheduler: &Scheduler, gathered: &mut Gathered, tasks: &[Task]) -
             }
         }
     });
+    let finish = |explanation: &mut Explanation, pod: &Pod| {
+        let profile = &scheduler.profiles[scheduler.profile_for(pod).0];
+        explanation.mark_doubts(doubts(profile, context.cluster, pod, missing));
+        explanation.missing = missing.iter().map(|missing| missing.report(profile)).collect();
+        let is_scheduled = explanation.scheduler.as_ref().is_some_and(|asked| asked.report.leads);
+        explanation.notes = notes_on(scheduler, scheduling, pod, is_scheduled);
+    };
     for (explanation, Task { pods, .. }) in explanations.iter_mut().zip(tasks) {
-        let (index, _) = scheduler.profile_for(&pods[0]);
-        let profile = &scheduler.profiles[index];
         explanation.alike = pods[1..].iter().map(|pod| pod.key()).collect();
-        explanation.mark_doubts(doubts(profile, context.cluster, &pods[0], &files.missing));
-        explanation.missing = files.missing.iter().map(|missing| missing.report(profile)).collect();
         explanation.scheduler = asked.remove(&explanation.pod).map(|mut asked| {
             asked.compare(&explanation.verdict);
             asked
         });
-        let is_scheduled = explanation.scheduler.as_ref().is_some_and(|asked| asked.report.leads);
-        explanation.notes = notes_on(scheduler, scheduling, &pods[0], is_scheduled);
+        finish(explanation, &pods[0]);
     }
-    explanations
+    let of_workloads = expected::explain(expected, &explainers, scheduler, |explanation, pod| {
+        finish(explanation, pod);
+        explanation.is_uncertain |= unread_for_workloads.is_some();
+        explanation.notes.extend(unread_for_workloads.clone());
+    })?;
+    explanations.extend(of_workloads);
+    Ok(explanations)
+}
+
+/// What could not be read that says which pods workloads would create.
+fn unread_note(kinds: &BTreeSet<&'static str>) -> Option<String> {
+    let kinds: Vec<&str> = kinds.iter().copied().collect();
+    (!kinds.is_empty()).then(|| {
+        format!(
+            "? note: you may not read {}; which pods the workload would still create, and how they look, may be wrong",
+            kinds.join(", ")
+        )
+    })
 }
 
 /// What to know about a pod before the rest: that nobody schedules it, and whose rules were taken.
@@ -265,7 +303,8 @@ fn alike(a: &Pod, b: &Pod) -> bool {
         && !has_own_claims()
 }
 
-fn print(explanations: &[Explanation], gone: &[Asked], view: View) -> anyhow::Result<String> {
+fn print(explanations: &[Explanation], tasks: &Tasks, view: View) -> anyhow::Result<String> {
+    let Tasks { gone, expected, .. } = tasks;
     let detail = match view {
         View::Table => Detail::Table,
         View::Wide => Detail::Wide,
@@ -275,11 +314,20 @@ fn print(explanations: &[Explanation], gone: &[Asked], view: View) -> anyhow::Re
             return print_values(&answers.chain(gone).collect::<Vec<_>>(), view);
         }
     };
+    let silent = expected::silent(expected);
     if explanations.is_empty() && gone.is_empty() {
-        return Ok("no pod is pending\n".to_owned());
+        return Ok(format!("{silent}no pod is pending\n"));
     }
-    let texts = explanations.iter().map(|explanation| render(explanation, detail));
-    let texts: Vec<String> = texts.chain(gone.iter().map(render_asked)).collect();
+    let mut texts: Vec<String> = Vec::new();
+    texts.extend(Some(silent).filter(|silent| !silent.is_empty()));
+    let mut last = None;
+    for explanation in explanations {
+        let heading = explanation.workload.as_ref().filter(|workload| last != Some(*workload));
+        let heading = heading.map(WorkloadSummary::text).unwrap_or_default();
+        texts.push(format!("{heading}{}", render(explanation, detail)));
+        last = explanation.workload.as_ref();
+    }
+    texts.extend(gone.iter().map(render_asked));
     Ok(texts.join("\n"))
 }
 

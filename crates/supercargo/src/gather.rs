@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use supercargo_client::ApiServer;
-use supercargo_explain::{Asked, Missing, MissingReason};
+use supercargo_explain::{Asked, Missing, MissingReason, WorkloadKind};
 use supercargo_framework::Unread;
 use supercargo_model::kinds::PersistentVolumeClaim;
-use supercargo_model::{Decoded, Kind, KindId, Pod};
+use supercargo_model::{Decoded, Kind, KindId, ObjectKey, Pod};
 
 use crate::ask::{AskArguments, OutOfReach};
 use crate::cluster_files::{ClusterFiles, FromFiles, IsOurs, Scheduler};
+use crate::expected::{self, Expected};
 use crate::live::{ConnectArguments, LiveObjects, missing_note, wait_for};
+use crate::named::Named;
 use crate::outcome::Outcome;
 use crate::scheduling::{LeaseName, Question, Scheduling};
 use crate::unread_record::missing_in;
@@ -23,6 +25,10 @@ const SCHEDULERS_LOOKED_UP_MAX: usize = 16;
 const ASKED_PODS_MAX: usize = 20;
 /// How many objects that cannot be understood are named.
 const UNREADABLE_NAMED_MAX: usize = 5;
+
+/// Where workloads are from that were asked for: the cluster, or files that hold no node.
+const FROM_CLUSTER: usize = 0;
+const FROM_FILES: usize = 1;
 
 /// What is wanted.
 pub(crate) struct Wanted<'a> {
@@ -43,6 +49,8 @@ pub(crate) struct Gathered {
     pub(crate) asked: BTreeMap<String, Asked>,
     /// What is known about whether schedulers run, by `schedulerName`.
     pub(crate) scheduling: BTreeMap<String, Scheduling>,
+    /// Whether the cluster is a live one, be it that manifests are asked about in it.
+    pub(crate) is_live: bool,
 }
 
 impl Wanted<'_> {
@@ -52,13 +60,13 @@ impl Wanted<'_> {
             return wait_for(self.live(scheduler, None)).map(Ok);
         }
         let mut files = match ClusterFiles::read(self.files, scheduler)? {
-            FromFiles::Manifests { objects, notes } if objects.iter().any(is_waiting) => {
+            FromFiles::Manifests { objects, notes } if objects.iter().any(is_asked_about) => {
                 return wait_for(self.live(scheduler, Some((objects, notes)))).map(Ok);
             }
             FromFiles::Manifests { objects, notes } => {
                 let mut files = ClusterFiles::empty("default", "the files");
                 files.notes = notes;
-                objects.into_iter().try_for_each(|object| files.add(object, |_, _| Ok(())))?;
+                objects.into_iter().try_for_each(|object| files.add(object, 0, |_, _| Ok(())))?;
                 files
             }
             FromFiles::Cluster(files) => *files,
@@ -69,9 +77,10 @@ impl Wanted<'_> {
         if let Some(namespace) = self.namespace {
             namespace.clone_into(&mut files.default_namespace);
         }
+        files.expect_from_files(scheduler, self.names)?;
         files.missing = missing_in(files.cluster.snapshot(), scheduler);
         files.notes.insert_str(0, &missing_note(&files.missing));
-        Ok(Ok(Gathered { files, asked: BTreeMap::new(), scheduling: BTreeMap::new() }))
+        Ok(Ok(Gathered { files, asked: BTreeMap::new(), scheduling: BTreeMap::new(), is_live: false }))
     }
 
     async fn live(
@@ -87,14 +96,13 @@ impl Wanted<'_> {
                  yaml`), or name a cluster to ask; none can be asked now",
             )?,
         };
-        let mut files = self.read(&server, scheduler).await?;
-        if let Some((objects, notes)) = manifests {
+        let mut files = self.read(&server, scheduler, manifests).await?;
+        if !self.files.is_empty() {
             let address = server.address().unwrap_or("at hand");
-            files.notes.push_str(&notes);
             files.notes.push_str(&format!("note: the files hold no node: asked in the cluster {address}\n"));
-            files.add_manifests(objects)?;
         }
-        let mut gathered = Gathered { files, asked: BTreeMap::new(), scheduling: BTreeMap::new() };
+        let mut gathered =
+            Gathered { files, asked: BTreeMap::new(), scheduling: BTreeMap::new(), is_live: true };
         if let Some(ask) = self.ask {
             gathered.look_up(&server, scheduler, self).await;
             if self.files.is_empty() && !ask.is_nobody() {
@@ -104,24 +112,62 @@ impl Wanted<'_> {
         Ok(gathered)
     }
 
-    /// The cluster, from its API server.
-    async fn read(&self, server: &ApiServer, scheduler: &Scheduler) -> anyhow::Result<ClusterFiles> {
+    /// The cluster, from its API server, with what somebody wrote to ask about it.
+    async fn read(
+        &self,
+        server: &ApiServer,
+        scheduler: &Scheduler,
+        manifests: Option<(Vec<Decoded>, String)>,
+    ) -> anyhow::Result<ClusterFiles> {
         let default_namespace = self.namespace.unwrap_or_else(|| server.default_namespace()).to_owned();
-        let named = { self.names.first() }
-            .map(|name| name.split_once('/').map_or(&*default_namespace, |(namespace, _)| namespace));
-        let objects = LiveObjects::read(server, scheduler, named.or(Some(&default_namespace))).await?;
+        let named: Vec<Named<'_>> = self.names.iter().map(|name| Named::parse(name)).collect();
+        let about = named.first().and_then(|named| named.namespace).unwrap_or(&default_namespace);
+        let objects = LiveObjects::read(server, scheduler, Some(about)).await?;
         objects.require_pods_and_nodes()?;
         let mut files = ClusterFiles::empty(&default_namespace, "the cluster");
-        let decoder = scheduler.decoder();
+        let (written, notes) = manifests.unwrap_or_default();
+        let written = files.in_namespace(written);
+        let of_files: Vec<(WorkloadKind, ObjectKey)> = workloads_of(&written);
+        files.written = of_files.iter().map(|(kind, key)| (kind.id(), key.clone())).collect();
+        let is_of_files = |named: &Named<'_>| {
+            let key = ObjectKey {
+                namespace: named.namespace.unwrap_or(&default_namespace).into(),
+                name: named.name.into(),
+            };
+            of_files.iter().any(|(kind, of)| named.workload == Some(*kind) && *of == key)
+        };
+        let workloads = named.iter().copied().filter(|named| named.workload.is_some() && !is_of_files(named));
+        let workloads: Vec<Named<'_>> = workloads.collect();
+        let decoder = if workloads.is_empty() && of_files.is_empty() {
+            scheduler.decoder()
+        } else {
+            expected::decoder(scheduler)
+        };
         let mut unreadable: BTreeMap<KindId, Vec<String>> = BTreeMap::new();
         for (kind, list) in &objects.lists {
             for item in list.items() {
                 match decoder.decode_kind(item, *kind) {
-                    Ok(object) => files.add(object, |_, _| Ok(()))?,
+                    Ok(Decoded::Object(object)) if files.written.contains(&(*kind, object.key.clone())) => {}
+                    Ok(object) => files.add(object, FROM_CLUSTER, |_, _| Ok(()))?,
                     Err(error) => unreadable.entry(*kind).or_default().push(error.to_string()),
                 }
             }
         }
+        files.add_manifests(written)?;
+        let of_files = of_files.iter().map(|(kind, key)| Named {
+            workload: Some(*kind),
+            namespace: Some(&*key.namespace),
+            name: &*key.name,
+        });
+        let listed: Vec<KindId> = objects.lists.iter().map(|(kind, _)| *kind).collect();
+        for named in workloads.into_iter().chain(of_files) {
+            files.ask_for_workload(server, scheduler, &named, &listed).await?;
+        }
+        if !self.files.is_empty() {
+            // What waits in the cluster has been taken off what workloads would create, and is not asked about.
+            files.pending = files.manifests.clone();
+        }
+        files.notes.push_str(&notes);
         files.missing = objects.missing;
         for (kind, errors) in unreadable {
             let shown = errors.len().min(UNREADABLE_NAMED_MAX);
@@ -143,50 +189,75 @@ impl Wanted<'_> {
     }
 }
 
-/// Whether it is a pod that has no node yet.
-fn is_waiting(object: &Decoded) -> bool {
-    matches!(object, Decoded::Pod(words) if words.node_name().is_none() && !words.is_finished())
+/// Whether it is a pod that has no node yet, or makes such pods.
+fn is_asked_about(object: &Decoded) -> bool {
+    match object {
+        Decoded::Pod(words) => words.node_name().is_none() && !words.is_finished(),
+        Decoded::Object(object) => WorkloadKind::of(object.kind).is_some(),
+        Decoded::Node(_) | Decoded::Unread { .. } => false,
+    }
+}
+
+/// The workloads among objects.
+fn workloads_of(objects: &[Decoded]) -> Vec<(WorkloadKind, ObjectKey)> {
+    let workloads = objects.iter().filter_map(|object| match object {
+        Decoded::Object(object) => Some((WorkloadKind::of(object.kind)?, object.key.clone())),
+        _ => None,
+    });
+    workloads.collect()
 }
 
 impl ClusterFiles {
-    /// Takes in what somebody wrote to ask about it, in place of what the cluster has under the same names. Only that is
-    /// pending then.
+    /// Gives what somebody wrote without a namespace the one that is meant. Of all that a pod needs only claims have one.
+    fn in_namespace(&self, mut objects: Vec<Decoded>) -> Vec<Decoded> {
+        for object in &mut objects {
+            match object {
+                Decoded::Pod(words) if words.metadata().namespace.is_empty() => {
+                    self.default_namespace.clone_into(&mut words.metadata_mut().namespace);
+                }
+                Decoded::Object(object)
+                    if object.key.namespace.is_empty()
+                        && (object.kind == PersistentVolumeClaim::ID
+                            || WorkloadKind::of(object.kind).is_some()) =>
+                {
+                    object.key.namespace = self.default_namespace.as_str().into();
+                }
+                _ => {}
+            }
+        }
+        objects
+    }
+
+    /// Takes in what somebody wrote to ask about it, in place of what the cluster has under the same names.
     fn add_manifests(&mut self, objects: Vec<Decoded>) -> anyhow::Result<()> {
-        self.pending.clear();
         let mut names: BTreeSet<String> = BTreeSet::new();
         let mut bound = 0;
-        for mut object in objects {
-            match &mut object {
+        let in_cluster = std::mem::take(&mut self.pending);
+        self.manifest_files = vec![false; FROM_FILES];
+        self.manifest_files.push(true);
+        for object in objects {
+            match &object {
                 Decoded::Pod(words) if words.node_name().is_some() => {
                     bound += 1;
                     continue;
                 }
                 Decoded::Pod(words) => {
-                    let metadata = words.metadata_mut();
-                    if metadata.namespace.is_empty() {
-                        self.default_namespace.clone_into(&mut metadata.namespace);
-                    }
-                    self.replace(&format!("{}/{}", metadata.namespace, metadata.name));
+                    self.replace(&format!("{}/{}", words.metadata().namespace, words.metadata().name));
                 }
-                Decoded::Object(object) => {
-                    // Of all that a pod needs only claims are of its namespace.
-                    if object.key.namespace.is_empty() && object.kind == PersistentVolumeClaim::ID {
-                        object.key.namespace = self.default_namespace.as_str().into();
-                    }
-                }
-                Decoded::Node(_) | Decoded::Unread { .. } => {}
+                Decoded::Object(_) | Decoded::Node(_) | Decoded::Unread { .. } => {}
             }
-            self.add(object, |kind, name| match names.insert(format!("{kind} {name}")) {
+            self.add(object, FROM_FILES, |kind, name| match names.insert(format!("{kind} {name}")) {
                 true => Ok(()),
                 false => bail!("{kind} {name} occurs twice in the files; leave one of them out"),
             })?;
         }
+        self.manifests = std::mem::replace(&mut self.pending, in_cluster);
+        self.pending.retain(|pod| !names.contains(&format!("pod {}", pod.key())));
         if bound > 0 {
             self.notes.push_str(&format!(
                 "note: {bound} pods of the files left out that have a node: the cluster's own count\n"
             ));
         }
-        self.manifests = self.pending.clone();
         Ok(())
     }
 
@@ -211,9 +282,13 @@ impl Gathered {
                         .namespace
                         .is_none_or(|namespace| !wanted.files.is_empty() || *pod.namespace == *namespace)
             };
-            return self.files.pending.iter().filter(is_meant).cloned().collect();
+            let of_workloads = self.files.expected.iter().filter_map(Expected::first);
+            return self.files.pending.iter().filter(is_meant).chain(of_workloads).cloned().collect();
         }
-        wanted.names.iter().filter_map(|name| self.files.find(name).ok().cloned()).collect()
+        let pods = wanted.names.iter().filter(|name| Named::parse(name).workload.is_none());
+        let pods = pods.filter_map(|name| self.files.find(name).ok());
+        let of_workloads = self.files.expected.iter().filter_map(Expected::first);
+        pods.chain(of_workloads).cloned().collect()
     }
 
     /// Finds out whether the schedulers of the pods run.
@@ -251,7 +326,8 @@ impl Gathered {
         ask: &AskArguments,
     ) {
         let mut reasons = BTreeSet::new();
-        for name in wanted.names.iter().take(ASKED_PODS_MAX) {
+        let names = wanted.names.iter().filter(|name| Named::parse(name).workload.is_none());
+        for name in names.take(ASKED_PODS_MAX) {
             let pod = self.files.find(name).ok().cloned();
             let Some(lease) = self.lease_of(scheduler, pod.as_deref(), ask) else {
                 let found = pod.and_then(|pod| self.scheduling.get(&*pod.spec.scheduler_name));

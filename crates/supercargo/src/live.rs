@@ -199,7 +199,7 @@ struct ResourceWords {
     name: String,
 }
 
-async fn list_kind(
+pub(crate) async fn list_kind(
     server: &ApiServer,
     kind: KindId,
     namespace: Option<&str>,

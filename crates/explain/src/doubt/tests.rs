@@ -21,22 +21,16 @@ fn pending(plugins: &[&str]) -> Explanation {
         examples: Vec::new(),
         is_uncertain: false,
     });
-    Explanation {
-        pod: "a/b".to_owned(),
-        alike: Vec::new(),
-        scheduler: None,
-        notes: Vec::new(),
-        is_uncertain: false,
-        doubts: Vec::new(),
-        missing: Vec::new(),
-        verdict: Verdict::Pending(Obstacles {
+    Explanation::new(
+        "a/b".to_owned(),
+        Verdict::Pending(Obstacles {
             message: String::new(),
             nodes: 2,
             obstacles: obstacles.collect(),
             hints: Vec::new(),
             preemption: None,
         }),
-    }
+    )
 }
 
 #[test]
