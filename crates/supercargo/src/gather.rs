@@ -157,7 +157,7 @@ impl Wanted<'_> {
         let of_files = of_files.iter().map(|(kind, key)| Named {
             workload: Some(*kind),
             namespace: Some(&*key.namespace),
-            name: &*key.name,
+            name: &key.name,
         });
         let listed: Vec<KindId> = objects.lists.iter().map(|(kind, _)| *kind).collect();
         for named in workloads.into_iter().chain(of_files) {
