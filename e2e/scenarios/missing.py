@@ -222,7 +222,7 @@ class Missing(Explaining):
         self.assertNotIn("default/plain", result.stdout)
         missing = self.run_command("explain", "-f", manifest, "--kubeconfig", "/nowhere")
         self.assertEqual(missing.returncode, 1)
-        self.assertTrue(missing.stderr.startswith("error: the files hold no node: add the nodes"), missing.stderr)
+        self.assertTrue(missing.stderr.startswith("error: there are no nodes in the files"), missing.stderr)
 
 
 def verdict(answer):

@@ -4,12 +4,17 @@
 //! on everything else (anchors, tags, flow collections, odd numbers). Giving up is always safe, since the general parser
 //! is asked then; reading something wrongly would not be.
 
+use std::ops::Range;
+
 /// Deeper nesting is left to the general parser.
 const DEPTH_MAX: usize = 100;
+/// Mappings with more keys than this, in no order, are left to the general parser, which finds repeated keys faster.
+const UNSORTED_KEYS_MAX: usize = 256;
 
 /// The JSON for a YAML document in block style; none if it is not plainly that.
 pub fn to_json(yaml: &str) -> Option<String> {
-    let mut parser = Parser { lines: lines(yaml)?, next: 0, json: String::with_capacity(yaml.len()) };
+    let mut parser =
+        Parser { lines: lines(yaml)?, next: 0, json: String::with_capacity(yaml.len()), keys: Vec::new() };
     let indent = parser.peek()?.indent;
     parser.node(indent, 0)?;
     parser.peek().is_none().then_some(parser.json)
@@ -25,6 +30,8 @@ struct Parser<'a> {
     lines: Vec<Line<'a>>,
     next: usize,
     json: String,
+    /// Where the keys of the open mappings stand in the JSON.
+    keys: Vec<Range<usize>>,
 }
 
 /// The lines with something on them, and how far each is indented. Blank lines are kept, with no text: they matter in
@@ -102,10 +109,13 @@ impl<'a> Parser<'a> {
     fn mapping(&mut self, indent: usize, depth: usize) -> Option<()> {
         self.json.push('{');
         let mut first = true;
+        let (first_key, mut greatest) = (self.keys.len(), 0..0);
         while let Some(line) = self.peek().filter(|line| line.indent == indent && !is_item(line.text)) {
             let (key, value) = split_key(line.text)?;
             self.comma(&mut first);
+            let key_start = self.json.len();
             self.key(key)?;
+            self.note_key(key_start..self.json.len(), first_key, &mut greatest)?;
             self.json.push(':');
             self.next += 1;
             if value.is_empty() {
@@ -115,8 +125,24 @@ impl<'a> Parser<'a> {
                 self.scalar(value, indent, true)?;
             }
         }
+        self.keys.truncate(first_key);
         self.json.push('}');
         self.ended(indent)
+    }
+
+    /// None if the key stands in its mapping already. Keys are mostly sorted, so that one look is enough.
+    fn note_key(&mut self, key: Range<usize>, first_key: usize, greatest: &mut Range<usize>) -> Option<()> {
+        let text = |key: &Range<usize>| &self.json.as_bytes()[key.clone()];
+        if text(greatest) < text(&key) {
+            *greatest = key.clone();
+        } else {
+            let keys = &self.keys[first_key..];
+            if keys.len() > UNSORTED_KEYS_MAX || keys.iter().any(|known| text(known) == text(&key)) {
+                return None;
+            }
+        }
+        self.keys.push(key);
+        Some(())
     }
 
     /// After a collection nothing may be indented between it and its parent.

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use supercargo_model::printable;
+
 use crate::capacity::{Capacity, CapacityLimit};
 use crate::doubt::{Doubt, doubt_sentence};
 use crate::explanation::{Explanation, Verdict};
@@ -42,7 +44,7 @@ pub fn render(explanation: &Explanation, detail: Detail) -> String {
         push_report(&mut text, asked);
     }
     for note in &explanation.notes {
-        text.push_str(&format!("{note}\n"));
+        push_line(&mut text, note);
     }
     let alike = match explanation.alike.len() {
         0 => String::new(),
@@ -53,13 +55,13 @@ pub fn render(explanation: &Explanation, detail: Detail) -> String {
     let mark = if explanation.is_uncertain { UNCERTAIN } else { "" };
     match &explanation.verdict {
         Verdict::Held { plugin, reason } => {
-            text.push_str(&format!("{pod} is not tried{alike}{mark}: {reason} ({plugin})\n"));
+            push_line(&mut text, &format!("{pod} is not tried{alike}{mark}: {reason} ({plugin})"));
         }
         Verdict::Failed { error } => {
-            text.push_str(&format!("{pod} cannot be decided{alike}{mark}: {error}\n"));
+            push_line(&mut text, &format!("{pod} cannot be decided{alike}{mark}: {error}"));
         }
         Verdict::Placed(placement) => {
-            text.push_str(&format!("{pod} would go to {}{alike}{mark}\n", placement.node));
+            push_line(&mut text, &format!("{pod} would go to {}{alike}{mark}", placement.node));
             push_doubts(&mut text, &explanation.doubts);
             render_placement(&mut text, placement, detail);
         }
@@ -68,7 +70,7 @@ pub fn render(explanation: &Explanation, detail: Detail) -> String {
                 0 => "there is no node".to_owned(),
                 count => format!("none of {} fits", nodes(count)),
             };
-            text.push_str(&format!("{pod} would stay pending{alike}{mark}: {why}\n"));
+            push_line(&mut text, &format!("{pod} would stay pending{alike}{mark}: {why}"));
             push_doubts(&mut text, &explanation.doubts);
             render_obstacles(&mut text, obstacles, detail);
         }
@@ -86,7 +88,7 @@ pub fn render(explanation: &Explanation, detail: Detail) -> String {
 /// What may be wrong, right below what it is about.
 pub(crate) fn push_doubts(text: &mut String, doubts: &[Doubt]) {
     if let Some(sentence) = doubt_sentence(doubts) {
-        text.push_str(&format!("  {MARK}note: {sentence}\n"));
+        push_line(text, &format!("  {MARK}note: {sentence}"));
     }
 }
 
@@ -96,7 +98,7 @@ fn render_placement(text: &mut String, placement: &Placement, detail: Detail) {
         0 | 1 => String::new(),
         tied => format!(", {tied} of them equally good"),
     };
-    text.push_str(&format!("  {feasible}{tied}\n"));
+    push_line(text, &format!("  {feasible}{tied}"));
     let Some(first) = placement.candidates.first() else { return };
     let mut rows = vec![vec!["NODE".to_owned(), "TOTAL".to_owned()]];
     rows[0].extend(first.scores.iter().map(|(plugin, _)| plugin.clone()));
@@ -109,7 +111,7 @@ fn render_placement(text: &mut String, placement: &Placement, detail: Detail) {
         push_table(text, &rows, &[Align::Left, Align::Right]);
     }
     for plan in &placement.plans {
-        text.push_str(&format!("  {plan} first\n"));
+        push_line(text, &format!("  {plan} first"));
     }
     if let Some(runner_up) = &placement.runner_up {
         let differences: Vec<String> = runner_up
@@ -118,7 +120,7 @@ fn render_placement(text: &mut String, placement: &Placement, detail: Detail) {
             .map(|(plugin, difference)| format!("{plugin} {difference:+}"))
             .collect();
         let (node, behind) = (&runner_up.node, runner_up.behind);
-        text.push_str(&format!("  runner-up {node} is {behind} behind: {}\n", differences.join(", ")));
+        push_line(text, &format!("  runner-up {node} is {behind} behind: {}", differences.join(", ")));
     }
 }
 
@@ -143,7 +145,7 @@ fn render_per_node(text: &mut String, workload: &str, per_node: &PerNode, detail
             hints => {
                 text.push_str(&format!("  what would help on {}:\n", example.node));
                 for hint in hints {
-                    text.push_str(&format!("    - {}{}\n", mark(hint.is_uncertain), hint.text));
+                    push_line(text, &format!("    - {}{}", mark(hint.is_uncertain), hint.text));
                 }
             }
         }
@@ -157,23 +159,23 @@ fn render_obstacles(text: &mut String, obstacles: &Obstacles, detail: Detail) {
     push_obstacles(text, &obstacles.obstacles, detail);
     if let Some(preemption) = &obstacles.preemption {
         let mark = mark(preemption.is_uncertain);
-        text.push_str(&format!("  {mark}{}\n", preemption_text(preemption, detail)));
+        push_line(text, &format!("  {mark}{}", preemption_text(preemption, detail)));
     }
     if !obstacles.hints.is_empty() {
-        text.push_str("  what would help:\n");
+        push_line(text, "  what would help:");
         for hint in &obstacles.hints {
-            text.push_str(&format!("    - {}{}", mark(hint.is_uncertain), hint.text));
+            let mut line = format!("    - {}{}", mark(hint.is_uncertain), hint.text);
             let is_named = hint.examples.iter().any(|node| hint.text.contains(node.as_str()));
             if hint.opens > 1 || !is_named {
-                text.push_str(&format!(" ({})", shorten_of(&hint.examples, detail.nodes(), hint.opens)));
+                line.push_str(&format!(" ({})", shorten_of(&hint.examples, detail.nodes(), hint.opens)));
             }
-            text.push('\n');
+            push_line(text, &line);
         }
     } else if obstacles.preemption.is_none() {
-        text.push_str("  nothing that was tried would help by itself\n");
+        push_line(text, "  nothing that was tried would help by itself");
     }
     if detail == Detail::Wide {
-        text.push_str(&format!("  event: {}\n", obstacles.message));
+        push_line(text, &format!("  event: {}", obstacles.message));
     }
 }
 
@@ -225,7 +227,7 @@ pub fn render_capacity(capacity: &Capacity, detail: Detail) -> String {
         1 => format!(" or {}", capacity.alike[0]),
         others => format!(" or {others} others"),
     };
-    text.push_str(&format!("{more}{} more like {}{alike} fit, on {on}\n", capacity.fits, capacity.pod));
+    push_line(&mut text, &format!("{more}{} more like {}{alike} fit, on {on}", capacity.fits, capacity.pod));
     if !capacity.nodes.is_empty() {
         let mut counts: Vec<(usize, Vec<String>)> = Vec::new();
         for node in &capacity.nodes {
@@ -243,17 +245,23 @@ pub fn render_capacity(capacity: &Capacity, detail: Detail) -> String {
     match &capacity.limit {
         CapacityLimit::Enough => {}
         CapacityLimit::Failed { error } => {
-            text.push_str(&format!("  the next one cannot be decided: {error}\n"));
+            push_line(&mut text, &format!("  the next one cannot be decided: {error}"));
         }
         CapacityLimit::Full { message, obstacles } => {
-            text.push_str("  what stops the next one:\n");
+            push_line(&mut text, "  what stops the next one:");
             push_obstacles(&mut text, obstacles, detail);
             if detail == Detail::Wide {
-                text.push_str(&format!("  event: {message}\n"));
+                push_line(&mut text, &format!("  event: {message}"));
             }
         }
     }
     text
+}
+
+/// Adds a line. What stands in it is from outside, and starts no other.
+pub(crate) fn push_line(text: &mut String, line: &str) {
+    text.push_str(&printable(line));
+    text.push('\n');
 }
 
 #[derive(Clone, Copy)]
@@ -264,11 +272,12 @@ pub(crate) enum Align {
 
 /// Columns as wide as their widest entry; the last alignment holds for all further columns.
 pub(crate) fn push_table(text: &mut String, rows: &[Vec<String>], align: &[Align]) {
+    let rows: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|cell| printable(cell)).collect()).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width =
         |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    for row in rows {
+    for row in &rows {
         let mut line = String::from("  ");
         for (column, cell) in row.iter().enumerate() {
             let width = widths[column];

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use self::place::path_at;
+pub use self::place::{FieldPath, FieldStep};
+use self::place::{offset_of, path_at, reason_of};
+use crate::nearest::nearest;
 use crate::node::NodeWords;
 use crate::object::{KindId, Object, ReadableKind};
 use crate::pod::PodWords;
@@ -34,6 +36,10 @@ pub enum Decoded {
     Object(Object),
     /// An object of a kind that Kubernetes has but nobody reads.
     Unread {
+        /// Its kind.
+        kind: Box<str>,
+        /// Its group and version.
+        api_version: Box<str>,
         /// The same kind in another version, which somebody reads.
         other_version: Option<OtherVersion>,
     },
@@ -56,11 +62,16 @@ pub enum DecodeError {
     Malformed {
         /// What the parser says.
         reason: String,
+        /// How many bytes of the text had been read.
+        offset: usize,
     },
     /// Neither Kubernetes nor an enabled plugin knows the kind.
     #[error(
-        "{object}: kind {kind:?} of apiVersion {api_version:?} is unknown; remove the object, correct its kind, or \
-         enable a plugin that reads it"
+        "{object}: kind {kind:?} of apiVersion {api_version:?} is unknown; {}",
+        meant.as_ref().map_or_else(
+            || "remove the object, correct its kind, or enable a plugin that reads it".to_owned(),
+            |meant| format!("did you mean {meant}?"),
+        )
     )]
     UnknownKind {
         /// The object's name.
@@ -69,6 +80,8 @@ pub enum DecodeError {
         kind: String,
         /// Its group and version.
         api_version: String,
+        /// The kind and the apiVersion that may be meant.
+        meant: Option<String>,
     },
     /// A field does not hold what it should.
     #[error("{object}: {path}: {reason}")]
@@ -76,7 +89,7 @@ pub enum DecodeError {
         /// The object's kind and name.
         object: String,
         /// Where in the object.
-        path: String,
+        path: FieldPath,
         /// What is wrong there.
         reason: String,
     },
@@ -126,8 +139,7 @@ impl Decoder {
         {
             return Ok(decoded);
         }
-        let header: Header =
-            from_json(json).map_err(|error| DecodeError::Malformed { reason: error.to_string() })?;
+        let header: Header = from_json(json).map_err(|error| malformed(json, &error))?;
         self.decode_as(json, &header.api_version, &header.kind)
     }
 
@@ -136,7 +148,8 @@ impl Decoder {
         self.decode_as(json, &kind.api_version(), kind.kind)
     }
 
-    fn decode_as(&self, json: &str, api_version: &str, kind: &str) -> Result<Decoded, DecodeError> {
+    /// Reads one object of a kind that is known by its names: items of a list of pods need not say that they are pods.
+    pub fn decode_as(&self, json: &str, api_version: &str, kind: &str) -> Result<Decoded, DecodeError> {
         match (api_version, kind) {
             ("v1", "Pod") => {
                 Ok(Decoded::Pod(Box::new(PodWords { raw: self.raw(json), ..read(json, "Pod")? })))
@@ -159,13 +172,16 @@ impl Decoder {
                         object.raw = Some(Arc::new(RawObject::new(json)));
                         Ok(Decoded::Object(object))
                     }
-                    (None, None) if is_built_in(api_version, kind) => {
-                        Ok(Decoded::Unread { other_version: self.other_version(api_version, kind) })
-                    }
+                    (None, None) if is_built_in(api_version, kind) => Ok(Decoded::Unread {
+                        kind: kind.into(),
+                        api_version: api_version.into(),
+                        other_version: self.other_version(api_version, kind),
+                    }),
                     (None, None) => Err(DecodeError::UnknownKind {
                         object: describe(json, "object"),
                         kind: kind.to_owned(),
                         api_version: api_version.to_owned(),
+                        meant: self.meant(api_version, kind),
                     }),
                 }
             }
@@ -179,13 +195,32 @@ impl Decoder {
         Some(OtherVersion { found: format!("{kind} ({api_version})"), read: readable.id })
     }
 
+    /// What kind may be meant: another spelling in the same apiVersion, or the kind's own apiVersion.
+    fn meant(&self, api_version: &str, kind: &str) -> Option<String> {
+        let core = CORE.iter().chain(&["Node", "Pod"]).map(|kind| ("v1".to_owned(), *kind));
+        let read = self.kinds.iter().map(|readable| (readable.id.api_version(), readable.id.kind));
+        let known: Vec<(String, &str)> = core.chain(read).collect();
+        if let Some((of, _)) = known.iter().find(|(_, known)| *known == kind) {
+            return Some(format!("apiVersion {of:?}"));
+        }
+        let of_version = known.iter().filter(|(of, _)| of == api_version).map(|(_, kind)| *kind);
+        let plural = kind.strip_suffix('s').unwrap_or(kind);
+        nearest(kind, of_version.clone())
+            .or_else(|| nearest(plural, of_version))
+            .map(|meant| format!("{meant:?}"))
+    }
+
     fn raw(&self, json: &str) -> Option<Arc<RawObject>> {
         self.keep_raw.then(|| Arc::new(RawObject::new(json)))
     }
 }
 
+fn malformed(json: &str, error: &serde_json::Error) -> DecodeError {
+    DecodeError::Malformed { reason: reason_of(error), offset: offset_of(json, error) }
+}
+
 /// The `apiVersion` and the `kind` of a text that begins with them, in this order.
-fn leading_header(json: &str) -> Option<(&str, &str)> {
+pub fn leading_header(json: &str) -> Option<(&str, &str)> {
     fn entry<'a>(text: &'a str, name: &str) -> Option<(&'a str, &'a str)> {
         let text = text.trim_start().strip_prefix('"')?.strip_prefix(name)?.strip_prefix('"')?;
         let text = text.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
@@ -200,12 +235,14 @@ fn leading_header(json: &str) -> Option<(&str, &str)> {
 /// Reads an object of a kind that is known.
 pub(crate) fn read<T: DeserializeOwned>(json: &str, kind: &str) -> Result<T, DecodeError> {
     let mut deserializer = serde_json::Deserializer::from_str(json);
-    let value = T::deserialize(ByGoRules(&mut deserializer)).map_err(|error| DecodeError::Field {
-        object: describe(json, kind),
-        path: path_at(json, error.line(), error.column()),
-        reason: error.to_string(),
+    let value = T::deserialize(ByGoRules(&mut deserializer)).map_err(|error| {
+        if !error.is_data() {
+            return malformed(json, &error);
+        }
+        let path = path_at(json, offset_of(json, &error));
+        DecodeError::Field { object: describe(json, kind), path, reason: reason_of(&error) }
     })?;
-    deserializer.end().map_err(|error| DecodeError::Malformed { reason: error.to_string() })?;
+    deserializer.end().map_err(|error| malformed(json, &error))?;
     Ok(value)
 }
 
@@ -220,28 +257,30 @@ fn describe(json: &str, kind: &str) -> String {
     }
 }
 
+/// The kinds of the core group, apart from pods and nodes.
+const CORE: &[&str] = &[
+    "Binding",
+    "ComponentStatus",
+    "ConfigMap",
+    "Endpoints",
+    "Event",
+    "LimitRange",
+    "List",
+    "Namespace",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "PodStatusResult",
+    "PodTemplate",
+    "RangeAllocation",
+    "ReplicationController",
+    "ResourceQuota",
+    "Secret",
+    "Service",
+    "ServiceAccount",
+];
+
 /// Whether Kubernetes itself has the kind. Groups of its own end in `.k8s.io`; the older ones are listed.
 fn is_built_in(api_version: &str, kind: &str) -> bool {
-    const CORE: &[&str] = &[
-        "Binding",
-        "ComponentStatus",
-        "ConfigMap",
-        "Endpoints",
-        "Event",
-        "LimitRange",
-        "List",
-        "Namespace",
-        "PersistentVolume",
-        "PersistentVolumeClaim",
-        "PodStatusResult",
-        "PodTemplate",
-        "RangeAllocation",
-        "ReplicationController",
-        "ResourceQuota",
-        "Secret",
-        "Service",
-        "ServiceAccount",
-    ];
     const APPS: &[&str] = &["ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"];
     const EXTENSIONS: &[&str] =
         &["DaemonSet", "Deployment", "Ingress", "NetworkPolicy", "ReplicaSet", "Scale"];

@@ -11,10 +11,12 @@ mod intern;
 pub mod kinds;
 pub mod labels;
 pub mod names;
+mod nearest;
 mod node;
 pub mod node_selector;
 mod object;
 pub mod pod;
+mod printable;
 pub mod quantity;
 mod raw;
 pub mod resources;
@@ -23,15 +25,17 @@ mod time;
 pub mod wire;
 
 pub use cluster::{Cluster, ClusterError, NodeRef, Row, Snapshot};
-pub use decode::{DecodeError, Decoded, Decoder, OtherVersion};
+pub use decode::{DecodeError, Decoded, Decoder, FieldPath, FieldStep, OtherVersion, leading_header};
 pub use intern::{Interned, Interner};
 pub use labels::{LabelLookup, LabelSelector, Labels};
+pub use nearest::{nearest, nearest_first};
 pub use node::{Node, NodeWords};
 pub use node_selector::{NodeSelector, SelectableNode};
 pub use object::{
     Kind, KindId, MetadataWords, Object, ObjectKey, Objects, OwnerReferenceWords, ReadableKind,
 };
 pub use pod::{Pod, PodSpec, PodWords};
+pub use printable::{printable, printable_lines};
 pub use quantity::Quantity;
 pub use raw::RawObject;
 pub use resources::{ResourceList, Resources};

@@ -9,7 +9,8 @@ use std::iter::empty;
 use serde::Deserialize;
 use serde::de::value::{MapDeserializer, SeqDeserializer};
 use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Unexpected, Visitor,
+    DeserializeOwned, DeserializeSeed, Deserializer, Error, Expected, MapAccess, SeqAccess, Unexpected,
+    Visitor,
 };
 
 /// Reads `null` as the default value, whoever reads. [`from_json`] does so anyway.
@@ -118,6 +119,18 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for ByGoRules<D> {
 }
 
 macro_rules! visit {
+    ($($method:ident($value:ident: $type:ty): $unexpected:expr,)*) => {$(
+        fn $method<E: Error>(self, $value: $type) -> Result<V::Value, E> {
+            match self.zero {
+                // Whoever wants an object takes nothing else.
+                Zero::Object => Err(E::invalid_type($unexpected, &self)),
+                _ => self.visitor.$method($value),
+            }
+        }
+    )*};
+}
+
+macro_rules! pass_on {
     ($($method:ident: $type:ty,)*) => {$(
         fn $method<E: Error>(self, value: $type) -> Result<V::Value, E> {
             self.visitor.$method(value)
@@ -125,17 +138,34 @@ macro_rules! visit {
     )*};
 }
 
+/// What a visitor says it expects.
+fn expected_by<'de>(visitor: &impl Visitor<'de>) -> String {
+    let expected: &dyn Expected = visitor;
+    expected.to_string()
+}
+
 impl<'de, V: Visitor<'de>> Visitor<'de> for Expect<V> {
     type Value = V::Value;
 
+    /// What was expected, for people: the name of the type that holds an object is none of theirs.
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.visitor.expecting(f)
+        let expected = expected_by(&self.visitor);
+        f.write_str(if expected.starts_with("struct ") { "an object" } else { &expected })
     }
 
     visit! {
-        visit_bool: bool,
-        visit_i64: i64, visit_u64: u64, visit_i128: i128, visit_u128: u128, visit_f64: f64,
-        visit_str: &str, visit_borrowed_str: &'de str, visit_string: String,
+        visit_bool(value: bool): Unexpected::Bool(value),
+        visit_i64(value: i64): Unexpected::Signed(value),
+        visit_u64(value: u64): Unexpected::Unsigned(value),
+        visit_i128(value: i128): Unexpected::Other("a large number"),
+        visit_u128(value: u128): Unexpected::Other("a large number"),
+        visit_f64(value: f64): Unexpected::Float(value),
+        visit_str(value: &str): Unexpected::Str(value),
+        visit_borrowed_str(value: &'de str): Unexpected::Str(value),
+        visit_string(value: String): Unexpected::Str(&value),
+    }
+
+    pass_on! {
         visit_bytes: &[u8], visit_borrowed_bytes: &'de [u8], visit_byte_buf: Vec<u8>,
     }
 
@@ -164,7 +194,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Expect<V> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<V::Value, A::Error> {
         match self.zero {
-            Zero::Object => Err(A::Error::invalid_type(Unexpected::Seq, &self.visitor)),
+            Zero::Object => Err(A::Error::invalid_type(Unexpected::Seq, &self)),
             _ => self.visitor.visit_seq(ByGoRules(list)),
         }
     }

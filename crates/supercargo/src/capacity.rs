@@ -10,7 +10,7 @@ use supercargo_explain::{
     render_capacity,
 };
 use supercargo_framework::Registry;
-use supercargo_model::Pod;
+use supercargo_model::{Pod, printable};
 
 use crate::cluster_files::{ClusterFiles, Scheduler, now};
 use crate::explain::{View, of_a_kind, print_values};
@@ -76,19 +76,14 @@ pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::R
         Ok(gathered) => gathered.files,
         Err(conflict) => return Ok(conflict),
     };
-    if files.cluster.snapshot().node_count() == 0 {
-        bail!(
-            "{} no node, so nothing can be counted: add the nodes with another -f (`supercargo dump`, or `kubectl get \
-             nodes,pods -A -o yaml`)",
-            files.place_holds()
-        );
-    }
     if options.like.is_empty() && !files.holds_manifests() {
         files.leave_out_deleted();
-        options.namespace.iter().for_each(|namespace| files.keep_namespace(namespace));
+        options.namespace.iter().try_for_each(|namespace| files.keep_namespace(namespace))?;
     }
+    let models = models(&mut files, &options.like)?;
+    files.require_nodes()?;
     let mut capacities: Vec<Counted> = Vec::new();
-    for kind in of_a_kind(models(&mut files, &options.like)?) {
+    for kind in of_a_kind(models) {
         let (index, _) = scheduler.profile_for(&kind[0]);
         let profile = &scheduler.profiles[index];
         let how = CapacityOptions { now: now(), fixes: scheduler.fixes, most: options.most };
@@ -143,8 +138,9 @@ fn print(capacities: &[Counted], view: View) -> anyhow::Result<String> {
         View::Wide => Detail::Wide,
     };
     let texts = capacities.iter().map(|counted| {
-        let notes = counted.notes.iter().map(|note| format!("{note}\n"));
-        let doubt = doubt_sentence(&counted.doubts).map(|sentence| format!("  ? note: {sentence}\n"));
+        let notes = counted.notes.iter().map(|note| format!("{}\n", printable(note)));
+        let doubt =
+            doubt_sentence(&counted.doubts).map(|sentence| format!("  ? note: {}\n", printable(&sentence)));
         let text = render_capacity(&counted.capacity, detail);
         notes.chain([text]).chain(doubt).collect()
     });

@@ -7,16 +7,28 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context as _, bail};
 use supercargo_cluster::{NODES, PODS};
 use supercargo_config::{LeaderElection, Loaded, Problems, build_profiles, read};
-use supercargo_dump::{Location, read_dumps};
+use supercargo_dump::{Dumps, Location};
 use supercargo_explain::{Missing, Workloads};
 use supercargo_framework::{Fixes, Profile, Registry};
-use supercargo_model::{Cluster, Decoded, Decoder, KindId, ObjectKey, Pod, ReadableKind, Timestamp};
+use supercargo_model::kinds::Namespace;
+use supercargo_model::{
+    Cluster, Decoded, Decoder, Kind, KindId, ObjectKey, Pod, ReadableKind, Timestamp, nearest, nearest_first,
+    printable,
+};
 
 use crate::config_check;
 use crate::expected::{self, Expected};
 use crate::input;
 use crate::named::Named;
 use crate::unread_record::UnreadRecord;
+
+/// What messages call the place where objects of files are from.
+pub(crate) const FILES: &str = "the files";
+/// What is said about files without a node, where no cluster can be asked instead.
+pub(crate) const NO_NODES: &str = "there are no nodes in the files, so no pod has anywhere to go; add them:\n  kubectl get \
+                                   nodes -o yaml > nodes.yaml\nand name both files: -f nodes.yaml -f …";
+/// So many namespaces are named where one is unknown.
+const NAMESPACES_SHOWN: usize = 5;
 
 /// The scheduler that decides: its profiles, and its own settings.
 pub(crate) struct Scheduler {
@@ -54,6 +66,10 @@ pub(crate) struct ClusterFiles {
     pub(crate) notes: String,
     /// What could not be read of the cluster.
     pub(crate) missing: Vec<Missing>,
+    /// The namespaces that objects are of.
+    namespaces: BTreeSet<String>,
+    /// How many pods have run their course.
+    finished: usize,
     /// The namespace of pods that are named without one.
     pub(crate) default_namespace: String,
     /// What messages call the place where the objects are from.
@@ -150,6 +166,8 @@ impl ClusterFiles {
             expected: Vec::new(),
             notes: String::new(),
             missing: Vec::new(),
+            namespaces: BTreeSet::new(),
+            finished: 0,
             default_namespace: default_namespace.to_owned(),
             place,
             workloads: Workloads::default(),
@@ -168,12 +186,13 @@ impl ClusterFiles {
             .map(|file| input::display_name(file))
             .zip(texts.iter().map(String::as_str))
             .collect();
-        let mut read = ClusterFiles::empty("default", "the files");
-        let mut seen = Seen { files, names: BTreeMap::new() };
+        let dumps = Dumps::new(&named)?;
+        let mut read = ClusterFiles::empty("default", FILES);
+        let mut seen = Seen { dumps: &dumps, names: BTreeMap::new() };
         let mut holds_nodes = vec![false; files.len()];
         // Until the first node comes the objects wait here: without one they belong to another cluster.
         let mut waiting: Option<Vec<(Location, Decoded)>> = Some(Vec::new());
-        let ignored = read_dumps(&named, &expected::decoder(scheduler), |location, object| {
+        let left_out = dumps.read(&expected::decoder(scheduler), |location, object| {
             let is_node = matches!(object, Decoded::Node(_));
             holds_nodes[location.dump] |= is_node;
             if let Some(early) = &mut waiting {
@@ -187,10 +206,7 @@ impl ClusterFiles {
             }
             read.add(object, location.dump, |kind, name| seen.note(kind, name, location))
         })?;
-        let mut notes = String::new();
-        for (kind, count) in &ignored {
-            notes.push_str(&format!("note: {count} left out of kind {kind}\n"));
-        }
+        let notes = left_out.to_string();
         if let Some(objects) = waiting {
             let objects = objects.into_iter().map(|(_, object)| object).collect();
             return Ok(FromFiles::Manifests { objects, notes });
@@ -202,6 +218,11 @@ impl ClusterFiles {
         read.manifests = read.pending.iter().filter(is_manifest).cloned().collect();
         read.manifest_files = holds_nodes.iter().map(|holds| !holds).collect();
         read.notes = notes;
+        match read.finished {
+            0 => {}
+            1 => read.notes.push_str("note: 1 finished pod left out: it takes no room\n"),
+            more => read.notes.push_str(&format!("note: {more} finished pods left out: they take no room\n")),
+        }
         Ok(FromFiles::Cluster(Box::new(read)))
     }
 
@@ -210,16 +231,62 @@ impl ClusterFiles {
         let full_name = self.full_name(name);
         let pending = self.pending.iter().find(|pod| pod.key() == full_name);
         let expected = || self.expected.iter().find_map(|expected| expected.find(&full_name));
-        pending.or_else(|| self.bound.get(&full_name)).or_else(expected).with_context(|| {
-            let (count, place) = (self.pending.len(), self.place);
-            let verb = if place == "the files" { "hold" } else { "holds" };
-            format!("there is no pod {full_name} in {place}, which {verb} {count} pending ones; finished ones are left out")
-        })
+        let found = pending.or_else(|| self.bound.get(&full_name)).or_else(expected);
+        found.with_context(|| self.missing_pod(&full_name))
     }
 
-    /// The beginning of a sentence about what there is.
-    pub(crate) fn place_holds(&self) -> &'static str {
-        if self.place == "the files" { "the files hold" } else { "the cluster has" }
+    /// That there is no pod of a name, and what may be meant.
+    fn missing_pod(&self, full_name: &str) -> String {
+        let names: BTreeSet<String> =
+            self.pending.iter().map(|pod| pod.key()).chain(self.bound.keys().cloned()).collect();
+        let place = self.place;
+        let missing = format!("there is no pod {} in {place}", printable(full_name));
+        let (namespace, name) = full_name.split_once('/').unwrap_or(("", full_name));
+        let elsewhere =
+            names.iter().find(|other| other.split_once('/').is_some_and(|(_, other)| other == name));
+        let near =
+            elsewhere.map(String::as_str).or_else(|| nearest(full_name, names.iter().map(String::as_str)));
+        if let Some(near) = near {
+            return format!("{missing}; did you mean {}?", printable(near));
+        }
+        if place == FILES && !self.namespaces.contains(namespace) {
+            return format!(
+                "{missing}, nor anything else of its namespace; {}",
+                self.known_namespaces(namespace)
+            );
+        }
+        let (pending, bound) = (self.pending.len(), self.bound.len());
+        format!(
+            "{missing}, which {} {pending} pending and {bound} bound ones; finished ones are left out",
+            self.verb("hold")
+        )
+    }
+
+    /// The namespaces there are, those first that are spelt most like this one.
+    fn known_namespaces(&self, namespace: &str) -> String {
+        let known = nearest_first(namespace, self.namespaces.iter().map(String::as_str));
+        let shown: Vec<String> =
+            known.iter().take(NAMESPACES_SHOWN).map(|known| printable(known).into_owned()).collect();
+        let more = match known.len() - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        if shown.is_empty() {
+            return format!("no object in {} has a namespace", self.place);
+        }
+        format!("the namespaces there are: {}{more}", shown.join(", "))
+    }
+
+    fn verb(&self, plural: &str) -> String {
+        if self.place == FILES { plural.to_owned() } else { format!("{plural}s") }
+    }
+
+    /// That there is anywhere to place pods: without a node in the files nothing can be said about them.
+    pub(crate) fn require_nodes(&mut self) -> anyhow::Result<()> {
+        if self.cluster.snapshot().node_count() == 0 && self.place == FILES {
+            bail!(NO_NODES);
+        }
+        Ok(())
     }
 
     /// A pod's name with its namespace.
@@ -227,10 +294,17 @@ impl ClusterFiles {
         Named::parse(name).full_name(&self.default_namespace)
     }
 
-    /// Leaves out pending pods of other namespaces.
-    pub(crate) fn keep_namespace(&mut self, namespace: &str) {
+    /// Leaves out pending pods of other namespaces. One that no object in the files has is an error.
+    pub(crate) fn keep_namespace(&mut self, namespace: &str) -> anyhow::Result<()> {
+        if self.place == FILES && !self.namespaces.contains(namespace) {
+            bail!(
+                "no object in the files is of the namespace {namespace:?}; {}",
+                self.known_namespaces(namespace)
+            );
+        }
         self.pending.retain(|pod| *pod.namespace == *namespace);
         self.expected.retain(|expected| expected.is_of(namespace));
+        Ok(())
     }
 
     /// Leaves out pending pods that are being deleted, so that nobody will place them, and says so.
@@ -243,6 +317,7 @@ impl ClusterFiles {
             !pod.is_terminating()
         });
         if let Some(first) = left_out.first() {
+            let first = printable(first);
             let others = match left_out.len() - 1 {
                 0 => String::new(),
                 more => format!(" and {more} more"),
@@ -260,6 +335,7 @@ impl ClusterFiles {
         file: usize,
         note: impl FnOnce(&str, &str) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
+        self.note_namespace(&object);
         match object {
             Decoded::Node(words) => {
                 note("node", words.name())?;
@@ -267,6 +343,7 @@ impl ClusterFiles {
             }
             Decoded::Pod(mut words) => {
                 if words.is_finished() {
+                    self.finished += 1;
                     return Ok(());
                 }
                 words.complete();
@@ -290,19 +367,33 @@ impl ClusterFiles {
         }
         Ok(())
     }
+
+    /// Takes note of the namespace of an object, or that it is one.
+    fn note_namespace(&mut self, object: &Decoded) {
+        let namespace = match object {
+            Decoded::Pod(words) if words.metadata().namespace.is_empty() => "default",
+            Decoded::Pod(words) => &words.metadata().namespace,
+            Decoded::Object(object) if object.kind == Namespace::ID => &object.key.name,
+            Decoded::Object(object) => &object.key.namespace,
+            Decoded::Node(_) | Decoded::Unread { .. } => "",
+        };
+        if !namespace.is_empty() && !self.namespaces.contains(namespace) {
+            self.namespaces.insert(namespace.to_owned());
+        }
+    }
 }
 
 /// Where each name was seen first.
 struct Seen<'a> {
-    files: &'a [String],
+    dumps: &'a Dumps<'a>,
     names: BTreeMap<String, Location>,
 }
 
 impl Seen<'_> {
     fn note(&mut self, kind: &str, name: &str, location: Location) -> anyhow::Result<()> {
         let Some(first) = self.names.insert(format!("{kind} {name}"), location) else { return Ok(()) };
-        let place =
-            |location: Location| format!("{location} of {}", input::display_name(&self.files[location.dump]));
+        let place = |location: Location| self.dumps.place(location);
+        let name = printable(name);
         bail!("{kind} {name} occurs twice: {}, and {}; leave one of them out", place(first), place(location))
     }
 }

@@ -2,10 +2,10 @@
 
 use std::io::{self, BufWriter, Write};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
-use supercargo_dump::{Item, ListFormat, ListWriter, Mask, MaskBuilder, split};
+use supercargo_dump::{Dumps, LeftOut, ListFormat, ListWriter, MaskBuilder};
 use supercargo_framework::Registry;
 use supercargo_model::KindId;
 
@@ -48,14 +48,8 @@ pub(crate) enum DumpFormat {
     Json,
 }
 
-/// Where an object is read from.
-enum Source<'a> {
-    /// A list of the API server, whose objects do not say what they are.
-    Listed(KindId, &'a str),
-    Written(Item<'a>),
-    /// What we say about what could not be read.
-    Record(Value),
-}
+/// What hands on objects, one by one.
+type Each<'e> = dyn FnMut(Value) -> anyhow::Result<()> + 'e;
 
 pub(crate) fn run(options: &DumpOptions, registry: &Registry) -> anyhow::Result<Outcome> {
     if let Some(conflict) = options.connect.conflict(&options.files) {
@@ -72,27 +66,43 @@ pub(crate) fn run(options: &DumpOptions, registry: &Registry) -> anyhow::Result<
         })?;
         objects.require_pods_and_nodes()?;
         stderr.push_str(&objects.notes());
-        let sources = objects
-            .lists
-            .iter()
-            .flat_map(|(kind, list)| list.items().map(|item| Source::Listed(*kind, item)));
-        let records = objects.missing.iter().filter_map(record).map(Source::Record);
-        write(&sources.chain(records).collect::<Vec<_>>(), options)?;
+        let listed = |each: &mut Each<'_>| {
+            for (kind, list) in &objects.lists {
+                list.items().try_for_each(|item| each(listed_object(*kind, item)?))?;
+            }
+            objects.missing.iter().filter_map(record).try_for_each(|record| each(record))
+        };
+        write(&listed, options)?;
     } else {
         let texts = options.files.iter().map(|file| input::read(file)).collect::<anyhow::Result<Vec<_>>>()?;
-        let mut sources = Vec::new();
-        for (file, text) in options.files.iter().zip(&texts) {
-            let items = split(text).map_err(|reason| anyhow!("{}: {reason}", input::display_name(file)))?;
-            sources.extend(items.into_iter().map(Source::Written));
-        }
-        write(&sources, options)?;
+        let names = options.files.iter().map(|file| input::display_name(file));
+        let named: Vec<(&str, &str)> = names.zip(texts.iter().map(String::as_str)).collect();
+        let dumps = Dumps::new(&named)?;
+        let left_out = write(&|each: &mut Each<'_>| dumps.values(|_, object| each(object)), options)?;
+        stderr.push_str(&left_out.to_string());
     }
     Ok(Outcome { stderr, ..Outcome::default() })
 }
 
-/// Writes the objects to standard output, one by one: a large cluster as one text would fill the memory.
-fn write(sources: &[Source<'_>], options: &DumpOptions) -> anyhow::Result<()> {
-    let mut mask = options.mask.then(|| mask_of(sources)).transpose()?;
+/// Writes the objects to standard output, one by one: a large cluster as one text would fill the memory. Returned is what
+/// was left out.
+fn write(
+    objects: &dyn Fn(&mut Each<'_>) -> anyhow::Result<()>,
+    options: &DumpOptions,
+) -> anyhow::Result<LeftOut> {
+    let mut mask = None;
+    if options.mask {
+        let mut builder = MaskBuilder::default();
+        objects(&mut |mut object| {
+            tidy(&mut object);
+            if !is_record(&object) {
+                builder.see(&mut object);
+            }
+            Ok(())
+        })?;
+        mask = Some(builder.finish());
+    }
+    let mut left_out = LeftOut::default();
     let mut writer = ListWriter::new(match options.output {
         DumpFormat::Yaml => ListFormat::Yaml,
         DumpFormat::Json => ListFormat::Json,
@@ -103,61 +113,45 @@ fn write(sources: &[Source<'_>], options: &DumpOptions) -> anyhow::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context("cannot write"),
     };
-    for source in sources {
-        let mut object = source.object()?;
+    objects(&mut |mut object| {
         if is_secret(&object) {
-            continue;
+            left_out.add_secret();
+            return Ok(());
         }
+        tidy(&mut object);
         match &mut mask {
             Some(mask) if is_record(&object) => mask_record(&mut object, mask),
             Some(mask) => mask.apply(&mut object),
             None => {}
         }
-        print(&writer.object(&object))?;
-    }
+        print(&writer.object(&object))
+    })?;
     print(writer.end())?;
     match stdout.flush() {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("cannot write"),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        result => result.context("cannot write")?,
     }
-}
-
-fn mask_of(sources: &[Source<'_>]) -> anyhow::Result<Mask> {
-    let mut builder = MaskBuilder::default();
-    for source in sources {
-        let mut object = source.object()?;
-        if !is_record(&object) {
-            builder.see(&mut object);
-        }
-    }
-    Ok(builder.finish())
+    Ok(left_out)
 }
 
 fn is_secret(object: &Value) -> bool {
     object["kind"] == "Secret" && object["apiVersion"] == "v1"
 }
 
-impl Source<'_> {
-    /// The object, which says what it is, without what only its writers need.
-    fn object(&self) -> anyhow::Result<Value> {
-        let mut object = match self {
-            Source::Listed(kind, text) => {
-                let mut object: Value = serde_json::from_str(text)?;
-                object["apiVersion"] = kind.api_version().into();
-                object["kind"] = kind.kind.into();
-                object
-            }
-            Source::Record(object) => object.clone(),
-            Source::Written(item) => {
-                item.value().map_err(|reason| anyhow!("an object cannot be read: {reason}"))?
-            }
-        };
-        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.remove("managedFields");
-            if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-                annotations.remove(LAST_APPLIED);
-            }
+/// An object of a list of the API server, which does not say what it is.
+fn listed_object(kind: KindId, text: &str) -> anyhow::Result<Value> {
+    let mut object: Value = serde_json::from_str(text)?;
+    object["apiVersion"] = kind.api_version().into();
+    object["kind"] = kind.kind.into();
+    Ok(object)
+}
+
+/// Takes away what only an object's writers need.
+fn tidy(object: &mut Value) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.remove(LAST_APPLIED);
         }
-        Ok(object)
     }
 }

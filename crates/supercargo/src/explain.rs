@@ -1,6 +1,7 @@
 //! `supercargo explain`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
@@ -11,7 +12,7 @@ use supercargo_explain::{
 };
 use supercargo_framework::{Context, Memories, Registry};
 use supercargo_model::pod::VolumeSource;
-use supercargo_model::{Pod, Snapshot};
+use supercargo_model::{Pod, Snapshot, printable};
 
 use crate::ask::AskArguments;
 use crate::cluster_files::{ClusterFiles, IsOurs, Scheduler, now};
@@ -71,6 +72,9 @@ pub(crate) enum View {
 impl ExplainOptions {
     /// What cannot be meant.
     fn conflict(&self) -> Option<Outcome> {
+        if let Some(file) = self.live_pods.iter().find(|name| self.files.is_empty() && is_dump(name)) {
+            return Some(Outcome::wrong_usage(&format!("{file} is a file; to read it, write -f {file}")));
+        }
         if let (Some(pod), false) = (self.live_pods.first(), self.files.is_empty()) {
             return Some(Outcome::wrong_usage(&format!(
                 "{pod} is asked for in the live cluster, and -f names files: leave one out, or write --pod {pod}"
@@ -88,6 +92,13 @@ impl ExplainOptions {
     fn names(&self) -> Vec<String> {
         self.live_pods.iter().chain(&self.pods).cloned().collect()
     }
+}
+
+/// Whether a name that should be a pod's is that of a file with objects. A pod may be called like a file, but not by chance.
+fn is_dump(name: &str) -> bool {
+    let path = Path::new(name);
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    ["yaml", "yml", "json"].contains(&ending) && path.is_file()
 }
 
 /// Pods for which one explanation does, and the cluster that they are explained in.
@@ -128,13 +139,16 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
     };
     let tasks = if names.is_empty() {
         if options.files.is_empty() || !gathered.is_live {
-            options.namespace.iter().for_each(|namespace| gathered.files.keep_namespace(namespace));
+            options.namespace.iter().try_for_each(|namespace| gathered.files.keep_namespace(namespace))?;
         }
         gathered.files.leave_out_deleted();
         Tasks::of_pending(&mut gathered.files)
     } else {
         Tasks::of_names(&mut gathered, &names)
     };
+    if !tasks.tasks.is_empty() || !tasks.expected.is_empty() {
+        gathered.files.require_nodes()?;
+    }
     let explanations = explain_all(&scheduler, &mut gathered, &tasks)?;
     let code = u8::from(!tasks.errors.is_empty());
     let stdout = match (code, explanations.is_empty() && tasks.gone.is_empty() && tasks.expected.is_empty()) {
@@ -190,11 +204,8 @@ impl Tasks {
             let cluster = gathered.files.cluster.snapshot();
             let row = cluster.row_of(&node);
             let without = row.map(|row| cluster.without_pods([(row, &*pod.uid)]));
-            let key = pod.key();
-            gathered
-                .files
-                .notes
-                .push_str(&format!("note: {key} runs on {node}; explained as if it were not placed yet\n"));
+            let note = format!("{} runs on {node}; explained as if it were not placed yet", pod.key());
+            gathered.files.notes.push_str(&format!("note: {}\n", printable(&note)));
             let unbound = Arc::new(Pod { node_name: None, ..(*pod).clone() });
             tasks.tasks.push(Task { pods: vec![unbound], without });
         }

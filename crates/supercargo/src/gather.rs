@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
-use supercargo_client::ApiServer;
+use anyhow::bail;
+use supercargo_client::{ApiServer, ConnectError};
 use supercargo_explain::{Asked, Missing, MissingReason, WorkloadKind};
 use supercargo_framework::Unread;
 use supercargo_model::kinds::PersistentVolumeClaim;
-use supercargo_model::{Decoded, Kind, KindId, ObjectKey, Pod};
+use supercargo_model::{Decoded, Kind, KindId, ObjectKey, Pod, printable};
 
 use crate::ask::{AskArguments, OutOfReach};
-use crate::cluster_files::{ClusterFiles, FromFiles, IsOurs, Scheduler};
+use crate::cluster_files::{ClusterFiles, FILES, FromFiles, IsOurs, NO_NODES, Scheduler};
 use crate::expected::{self, Expected};
 use crate::live::{ConnectArguments, LiveObjects, missing_note, wait_for};
 use crate::named::Named;
@@ -64,7 +64,7 @@ impl Wanted<'_> {
                 return wait_for(self.live(scheduler, Some((objects, notes)))).map(Ok);
             }
             FromFiles::Manifests { objects, notes } => {
-                let mut files = ClusterFiles::empty("default", "the files");
+                let mut files = ClusterFiles::empty("default", FILES);
                 files.notes = notes;
                 objects.into_iter().try_for_each(|object| files.add(object, 0, |_, _| Ok(())))?;
                 files
@@ -89,12 +89,13 @@ impl Wanted<'_> {
         manifests: Option<(Vec<Decoded>, String)>,
     ) -> anyhow::Result<Gathered> {
         let server = self.connect.connect().await;
-        let server = match &manifests {
-            None => server?,
-            Some(_) => server.context(
-                "the files hold no node: add the nodes with another -f (`supercargo dump`, or `kubectl get nodes,pods -A -o \
-                 yaml`), or name a cluster to ask; none can be asked now",
-            )?,
+        let server = match server {
+            Ok(server) => server,
+            Err(error) if manifests.is_none() => return Err(error),
+            Err(error) if is_nowhere(&error) => {
+                bail!("{NO_NODES}\nor name a cluster to ask about them there, with --kubeconfig or --context")
+            }
+            Err(error) => bail!("{NO_NODES}\nThe cluster cannot be asked about them: {error:#}"),
         };
         let mut files = self.read(&server, scheduler, manifests).await?;
         if !self.files.is_empty() {
@@ -172,7 +173,7 @@ impl Wanted<'_> {
         for (kind, errors) in unreadable {
             let shown = errors.len().min(UNREADABLE_NAMED_MAX);
             for error in &errors[..shown] {
-                files.notes.push_str(&format!("note: left out: {error}\n"));
+                files.notes.push_str(&format!("note: left out: {}\n", printable(error)));
             }
             if errors.len() > shown {
                 let (more, plural) = (errors.len() - shown, kind.plural);
@@ -187,6 +188,11 @@ impl Wanted<'_> {
         files.notes.insert_str(0, &missing_note(&files.missing));
         Ok(files)
     }
+}
+
+/// Whether no cluster is known, rather than one that cannot be used.
+fn is_nowhere(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(ConnectError::Nowhere { .. }))
 }
 
 /// Whether it is a pod that has no node yet, or makes such pods.
@@ -266,7 +272,8 @@ impl ClusterFiles {
         if let Some(pod) = self.bound.remove(name) {
             self.cluster.remove_pod(&pod.uid);
             self.notes.push_str(&format!(
-                "note: {name} is in the cluster already; the file's is taken in its place\n"
+                "note: {} is in the cluster already; the file's is taken in its place\n",
+                printable(name)
             ));
         }
     }
@@ -354,7 +361,7 @@ impl Gathered {
             }
         }
         for reason in reasons {
-            self.files.notes.push_str(&format!("note: computed here; {reason}\n"));
+            self.files.notes.push_str(&format!("note: computed here; {}\n", printable(&reason)));
         }
         if let Some(more) = wanted.names.len().checked_sub(ASKED_PODS_MAX).filter(|more| *more > 0) {
             self.files.notes.push_str(&format!(

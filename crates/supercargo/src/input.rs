@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io::{self, Read};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
+use supercargo_dump::{STANDARD_INPUT, to_text};
 
 /// A file is held in memory as a whole; a larger one is refused instead of filling it. kubectl's JSON of
 /// almost half a million pods fits.
@@ -11,7 +12,7 @@ const FILE_BYTES_MAX: u64 = 4 << 30;
 
 /// What messages call a file.
 pub(crate) fn display_name(file: &str) -> &str {
-    if file == "-" { "<stdin>" } else { file }
+    if file == "-" { STANDARD_INPUT } else { file }
 }
 
 pub(crate) fn read(file: &str) -> anyhow::Result<String> {
@@ -27,15 +28,15 @@ pub(crate) fn read(file: &str) -> anyhow::Result<String> {
 
 /// Reads text of about that length, but no more than the limit.
 fn read_at_most(input: impl Read, length: u64, limit: u64, name: &str) -> anyhow::Result<String> {
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     if length <= limit {
-        text.reserve(length as usize);
-        input.take(limit + 1).read_to_string(&mut text).with_context(|| format!("cannot read {name}"))?;
+        bytes.reserve(length as usize);
+        input.take(limit + 1).read_to_end(&mut bytes).with_context(|| format!("cannot read {name}"))?;
     }
-    if length > limit || text.len() as u64 > limit {
+    if length > limit || bytes.len() as u64 > limit {
         bail!("{name} is larger than {limit} bytes; split it, by namespace for example, and name all parts");
     }
-    Ok(text)
+    to_text(bytes).map_err(|reason| anyhow!("{name} {reason}"))
 }
 
 #[cfg(test)]

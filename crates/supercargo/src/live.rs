@@ -11,7 +11,7 @@ use supercargo_client::{ApiServer, ConnectOptions, RequestError};
 use supercargo_cluster::{ListError, ListRequest, NODES, PODS, PODS_NOT_FINISHED, WholeList, list};
 use supercargo_explain::{Missing, MissingReason, missing_sentence};
 use supercargo_framework::Unread;
-use supercargo_model::KindId;
+use supercargo_model::{KindId, printable};
 
 use crate::cluster_files::Scheduler;
 use crate::outcome::Outcome;
@@ -146,7 +146,9 @@ impl LiveObjects {
 /// What could not be read, in one line for standard error.
 pub(crate) fn missing_note(missing: &[Missing]) -> String {
     match missing_sentence(missing) {
-        Some(sentence) => format!("note: {sentence}; what depends on that is marked as uncertain\n"),
+        Some(sentence) => {
+            format!("note: {}; what depends on that is marked as uncertain\n", printable(&sentence))
+        }
         None => String::new(),
     }
 }

@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use supercargo_model::printable_lines;
+
 /// What a command prints, and how it ends.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
@@ -23,7 +25,9 @@ impl Outcome {
 
     /// Prints it.
     pub(crate) fn report(self) -> ExitCode {
-        let printed = write_all(io::stderr(), &self.stderr).and(write_all(io::stdout(), &self.stdout));
+        // Whatever a terminal obeys is escaped, wherever it came from; in JSON the escape is JSON's own.
+        let (stderr, stdout) = (printable_lines(&self.stderr), printable_lines(&self.stdout));
+        let printed = write_all(io::stderr(), &stderr).and(write_all(io::stdout(), &stdout));
         exit_code(printed, self.code)
     }
 }

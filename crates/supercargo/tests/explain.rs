@@ -48,11 +48,12 @@ fn a_table_for_each_pending_pod() {
 #[test]
 fn a_namespace_is_that_of_names_without_one_and_of_whatever_is_pending() {
     check_text(&["explain", "-f", "-", "-n", "default"], &cluster(), &format!("{WEB}\n{TRAIN}"));
-    check_text(&["explain", "-f", "-", "--namespace", "shop"], &cluster(), "no pod is pending\n");
+    let shop = cluster() + "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n";
+    check_text(&["explain", "-f", "-", "--namespace", "shop"], &shop, "no pod is pending\n");
     check_text(&["explain", "-f", "-", "--pod", "default/web-1", "-n", "shop"], &cluster(), WEB);
     let output = supercargo(&["explain", "-f", "-", "--pod", "web-1", "-n", "shop"], &cluster());
     check(&output, 1, &["there is no pod shop/web-1 in the files"]);
-    let output = supercargo(&["capacity", "-f", "-", "-n", "shop"], &cluster());
+    let output = supercargo(&["capacity", "-f", "-", "-n", "shop"], &shop);
     check(&output, 1, &["no pod to count"]);
     let output = supercargo(&["explain", "-f", "-", "--context", "staging"], &cluster());
     check(&output, 2, &["--context staging names a live cluster"]);
@@ -106,8 +107,8 @@ fn pods_with_claims_of_their_own_are_explained_one_by_one() {
         )
     };
     for (volumes, explained) in [("", 1), (scratch, 2)] {
-        let node = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n---\n";
-        let dump = node.to_owned() + &pod("a", volumes) + &pod("b", volumes);
+        let dump =
+            pod("a", volumes) + &pod("b", volumes) + "{apiVersion: v1, kind: Node, metadata: {name: n1}}\n";
         let output = supercargo(&["explain", "-f", "-", "-o", "json"], &dump);
         let explanations: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
         assert_eq!(explanations.as_array().map(Vec::len), Some(explained), "{volumes}");
@@ -277,27 +278,44 @@ fn bad_dumps_get_clear_errors() {
     let node = "---\napiVersion: v1\nkind: Node\nmetadata:\n  name: n1\n";
     let old = "---\napiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata:\n  name: old\n";
     for (dump, expected) in [
-        (json[..json.len() - 9].to_owned(), &["<stdin> is not what kubectl prints", "EOF"][..]),
-        ("{\"a\": ".repeat(10), &["<stdin>", "EOF"]),
-        (text.replace("cpu: 500m", "cpu: half"), &["object 5", "Pod default/web-1", "requests.cpu", "half"]),
-        (text.replace("kind: Node\n", "kind: Nod\n"), &["object 1", "Nod", "is unknown"]),
-        (format!("{text}{node}"), &["node n1 occurs twice: object 1 of <stdin>, and object 7 of <stdin>"]),
+        (json[..json.len() - 9].to_owned(), &["<stdin>, line 1, column 92: EOF", "was it cut?"][..]),
+        ("{\"a\": ".repeat(10), &["<stdin>, line 1", "EOF"]),
+        (
+            text.replace("cpu: 500m", "cpu: half"),
+            &[
+                "<stdin>, line 68, column 16: Pod default/web-1: spec.containers[0].resources.requests.cpu: ",
+                "half",
+            ],
+        ),
+        (
+            text.replace("cpu: 500m", "cpu: -1"),
+            &[
+                "line 68, column 16: Pod default/web-1: spec.containers[0].resources.requests.cpu: nobody can ask for less",
+            ],
+        ),
+        (
+            text.replace("kind: Node\n", "kind: Nod\n"),
+            &["<stdin>, line 5, column 9: object n1", "Nod", "is unknown"],
+        ),
+        (format!("{text}{node}"), &["node n1 occurs twice: line 4 of <stdin>, and line 93 of <stdin>"]),
         (text[..text.len() / 2].to_owned(), &["the list ends without its kind: was the file cut?"]),
-        ("a: [1, 2".to_owned(), &["<stdin>, object 1"]),
-        ("x".repeat(8 << 20), &["<stdin>, object 1"]),
-        (format!("[{}", "1,".repeat(4 << 20)), &["<stdin> is not what kubectl prints"]),
+        ("a: [1, 2".to_owned(), &["<stdin>, line 1"]),
+        (
+            "x".repeat(8 << 20),
+            &["<stdin>, line 1, column 1: an object of Kubernetes is expected here, and this is the text"],
+        ),
+        (format!("[{}", "1,".repeat(4 << 20)), &["<stdin>, line 1"]),
     ] {
         check(&supercargo(&["explain", "-f", "-"], &dump), 1, expected);
     }
     let output = supercargo(&["explain", "-f", "-"], &format!("{text}{old}"));
-    let note = "note: 1 left out of kind PodDisruptionBudget (policy/v1beta1): print it as policy/v1 instead";
+    let note = "note: 1 of kind PodDisruptionBudget (policy/v1beta1) left out: print it as policy/v1 instead";
     check(&output, 0, &["default/web-1 would go to n2", note]);
     let widget = "---\napiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: w\n";
     let output = supercargo(&["explain", "-f", "-"], &format!("{text}{widget}"));
-    check(&output, 0, &["note: 1 left out of kind Widget (example.com/v1): no plugin reads it"]);
+    check(&output, 0, &["note: 1 of kind Widget (example.com/v1) left out: no plugin reads it"]);
     check(&supercargo(&["explain", "-f", "no-such-file"], ""), 1, &["cannot read no-such-file"]);
     check(&supercargo(&["explain", "-f"], ""), 2, &["--filename <FILE>"]);
-    check_text(&["explain", "-f", "-"], "", "no pod is pending\n");
 }
 
 #[test]

@@ -273,9 +273,19 @@ fn without_nodes_nothing_is_counted() {
     let manifest = "apiVersion: v1\nkind: Pod\nmetadata: {name: new}\nspec: {containers: [{name: c}]}\n";
     for command in ["explain", "capacity"] {
         let output = supercargo(&[command, "-f", "-", "--kubeconfig", "/nowhere/config"], manifest);
-        check(&output, 1, &["the files hold no node: add the nodes with another -f", "/nowhere/config"]);
+        check(
+            &output,
+            1,
+            &[
+                "there are no nodes in the files",
+                "The cluster cannot be asked about them: ",
+                "/nowhere/config",
+            ],
+        );
         assert!(output.stdout.is_empty());
-        assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: the files hold no node"));
+        assert!(
+            String::from_utf8_lossy(&output.stderr).starts_with("error: there are no nodes in the files")
+        );
         // Where files hold nodes, it is not clear which cluster is meant.
         let output = supercargo(&[command, "-f", "-", "--kubeconfig", "/nowhere/config"], CLUSTER);
         check(&output, 2, &["--kubeconfig /nowhere/config names a live cluster, and -f names files"]);

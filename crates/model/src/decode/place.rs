@@ -1,13 +1,45 @@
 //! Where in a text the reader has stopped: which fields and elements lead there.
 
-/// The path to the value at which an error arose, such as `spec.containers[0].name`; `.` is the whole text. Line and column are those
-/// of [`serde_json::Error`]: so far the text has been read.
+use std::fmt;
+
+/// Which fields and elements lead from an object to something in it: `spec.containers[0].name`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldPath(pub Vec<FieldStep>);
+
+/// One step of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldStep {
+    /// Into the field of that name.
+    Field(String),
+    /// Into the element of that number.
+    Element(usize),
+}
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, step) in self.0.iter().enumerate() {
+            match step {
+                FieldStep::Field(name) if index == 0 => f.write_str(name)?,
+                FieldStep::Field(name) => write!(f, ".{name}")?,
+                FieldStep::Element(number) => write!(f, "[{number}]")?,
+            }
+        }
+        if self.0.is_empty() { f.write_str(".") } else { Ok(()) }
+    }
+}
+
+impl FromIterator<FieldStep> for FieldPath {
+    fn from_iter<I: IntoIterator<Item = FieldStep>>(steps: I) -> Self {
+        FieldPath(steps.into_iter().collect())
+    }
+}
+
+/// The path to the value at which an error arose, empty for the whole text. `end` is how many bytes have been
+/// read.
 ///
 /// Readers that keep the path while they read would be compiled a second time for every type; an error is rare, and its position leads to
 /// the same path.
-pub(super) fn path_at(json: &str, line: usize, column: usize) -> String {
-    let start: usize = json.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
-    let end = (start + column).min(json.len());
+pub(super) fn path_at(json: &str, end: usize) -> FieldPath {
     let mut open = Vec::new();
     let mut rest = json.as_bytes()[..end].iter().enumerate();
     while let Some((index, sign)) = rest.next() {
@@ -63,15 +95,23 @@ fn enter(open: &mut Vec<Open>, value: Open) {
     open.push(value);
 }
 
-fn written(open: &[Open]) -> String {
-    let mut path = String::new();
-    for value in open {
-        match value {
-            Open::Object { key: Some(key) } if path.is_empty() => path.push_str(key),
-            Open::Object { key: Some(key) } => path.extend([".", key]),
-            Open::List { element: Some(element) } => path.push_str(&format!("[{element}]")),
-            Open::Object { key: None } | Open::List { element: None } => {}
-        }
-    }
-    if path.is_empty() { ".".to_owned() } else { path }
+fn written(open: &[Open]) -> FieldPath {
+    let steps = open.iter().filter_map(|value| match value {
+        Open::Object { key } => key.clone().map(FieldStep::Field),
+        Open::List { element } => element.map(FieldStep::Element),
+    });
+    steps.collect()
+}
+
+/// How many bytes of a text have been read where an error has this position.
+pub(super) fn offset_of(json: &str, error: &serde_json::Error) -> usize {
+    let start: usize = json.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+    (start + error.column()).min(json.len())
+}
+
+/// What an error says, without its position: that of converted text helps nobody.
+pub(super) fn reason_of(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&position).unwrap_or(&text).to_owned()
 }

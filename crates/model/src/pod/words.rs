@@ -6,9 +6,11 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::{ControllerReference, Pod, PodRequests, PodSpec, PodStatus};
+use crate::decode::{FieldPath, FieldStep};
 use crate::labels::{LabelSelectorWords, Labels};
 use crate::node_selector::{NodeSelectorWords, PreferredTermWords};
 use crate::object::MetadataWords;
+use crate::quantity::Quantity;
 use crate::raw::RawObject;
 use crate::resources::{ResourceList, ResourceRequirements};
 use crate::taints::Toleration;
@@ -59,6 +61,41 @@ impl PodWords {
         if self.metadata.uid.is_empty() {
             self.metadata.uid = format!("{}/{}", self.metadata.namespace, self.metadata.name);
         }
+    }
+
+    /// Where less than nothing is asked for. The API server takes no such pod, and the scheduler's arithmetic is not made
+    /// for one.
+    pub fn negative_amount(&self) -> Option<FieldPath> {
+        let field = |name: &str| FieldStep::Field(name.to_owned());
+        let of_list = |list: &ResourceList| {
+            let is_negative = |(_, quantity): &(&Arc<str>, &Quantity)| quantity.is_negative();
+            list.iter().find(is_negative).map(|(resource, _)| field(resource))
+        };
+        let of_resources = |resources: &ResourceRequirements| {
+            let requests = of_list(&resources.requests).map(|resource| [field("requests"), resource]);
+            requests.or_else(|| of_list(&resources.limits).map(|resource| [field("limits"), resource]))
+        };
+        let of_containers = |name: &str, containers: &[ContainerWords]| {
+            containers.iter().enumerate().find_map(|(number, container)| {
+                let steps = of_resources(&container.resources)?;
+                Some(
+                    [field("spec"), field(name), FieldStep::Element(number), field("resources")]
+                        .into_iter()
+                        .chain(steps)
+                        .collect(),
+                )
+            })
+        };
+        let spec = &self.spec;
+        of_containers("containers", &spec.containers)
+            .or_else(|| of_containers("initContainers", &spec.init_containers))
+            .or_else(|| {
+                let steps = of_resources(spec.resources.as_ref()?)?;
+                Some([field("spec"), field("resources")].into_iter().chain(steps).collect())
+            })
+            .or_else(|| {
+                Some([field("spec"), field("overhead"), of_list(&spec.overhead)?].into_iter().collect())
+            })
     }
 
     /// The node that it is bound to.

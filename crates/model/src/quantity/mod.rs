@@ -94,6 +94,14 @@ impl Quantity {
         }
     }
 
+    /// Whether it is less than zero.
+    pub fn is_negative(&self) -> bool {
+        match &self.amount {
+            Amount::Small { mantissa, .. } => *mantissa < 0,
+            Amount::Big(big) => big.is_negative(),
+        }
+    }
+
     /// The number rounded up to an integer, as Go's `Value` answers.
     ///
     /// What is too large for an `i64` does not saturate: depending on how the quantity was written the answer
