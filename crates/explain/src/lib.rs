@@ -18,7 +18,10 @@ mod text;
 mod what_if;
 mod workloads;
 
-pub use capacity::{Capacity, CapacityLimit, CapacityOptions, NodeCapacity, capacity, template};
+pub use capacity::{
+    COPIES_DEFAULT_MAX, COPIES_MAX, Capacity, CapacityLimit, CapacityOptions, CountingLimit, NodeCapacity,
+    capacity, template,
+};
 pub use doubt::{
     Doubt, Missing, MissingReason, MissingReport, Part, doubt_sentence, doubts, kind_name, missing_sentence,
 };

@@ -6,6 +6,7 @@ use serde::Serialize;
 use supercargo_model::taints::Taint;
 
 use crate::explanation::is_false;
+use crate::text::enumeration;
 use crate::what_if::taint_text;
 
 /// Something that would help.
@@ -163,5 +164,5 @@ impl Remedy {
 /// What is missing, in words for people.
 pub(crate) fn resource_list(missing: &BTreeMap<String, String>) -> String {
     let list: Vec<String> = missing.iter().map(|(name, amount)| format!("{amount} more {name}")).collect();
-    list.join(" and ")
+    enumeration(&list, " and ")
 }

@@ -220,7 +220,10 @@ fn push_obstacles(text: &mut String, obstacles: &[Obstacle], detail: Detail) {
 /// What [`crate::capacity()`] found, as text.
 pub fn render_capacity(capacity: &Capacity, detail: Detail) -> String {
     let mut text = String::new();
-    let more = if matches!(capacity.limit, CapacityLimit::Enough) { "at least " } else { "" };
+    let more = match capacity.limit {
+        CapacityLimit::Enough | CapacityLimit::Stopped { .. } => "at least ",
+        CapacityLimit::Full { .. } | CapacityLimit::Failed { .. } => "",
+    };
     let on = nodes(capacity.nodes.len());
     let alike = match capacity.alike.len() {
         0 => String::new(),
@@ -244,6 +247,7 @@ pub fn render_capacity(capacity: &Capacity, detail: Detail) -> String {
     }
     match &capacity.limit {
         CapacityLimit::Enough => {}
+        CapacityLimit::Stopped { message, .. } => text.push_str(&format!("  {message}\n")),
         CapacityLimit::Failed { error } => {
             push_line(&mut text, &format!("  the next one cannot be decided: {error}"));
         }

@@ -18,6 +18,7 @@ use crate::gather::Wanted;
 use crate::live::ConnectArguments;
 use crate::named::Named;
 use crate::outcome::Outcome;
+use crate::progress::Progress;
 
 #[derive(Debug, Args)]
 pub(crate) struct CapacityArguments {
@@ -38,7 +39,8 @@ pub(crate) struct CapacityArguments {
     /// The scheduler's configuration; the default one if not given
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<String>,
-    /// Stop counting here; the nodes are then those that so many pods would go to
+    /// Stop counting here; the nodes are then those that so many pods would go to. Without it counting stops at a million, or
+    /// earlier where it takes long
     #[arg(long)]
     pub(crate) most: Option<usize>,
     /// How to print it
@@ -80,17 +82,23 @@ pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::R
         files.leave_out_deleted();
         options.namespace.iter().try_for_each(|namespace| files.keep_namespace(namespace))?;
     }
-    let models = models(&mut files, &options.like)?;
+    let kinds = of_a_kind(models(&mut files, &options.like)?);
     files.require_nodes()?;
     let mut capacities: Vec<Counted> = Vec::new();
-    for kind in of_a_kind(models) {
+    let mut progress = Progress::new();
+    for (number, kind) in kinds.iter().enumerate() {
         let (index, _) = scheduler.profile_for(&kind[0]);
         let profile = &scheduler.profiles[index];
+        let mut tell = |placed: usize| {
+            progress.tell(|| {
+                format!("counting pods like number {} of {}: {placed} so far", number + 1, kinds.len())
+            });
+        };
         let how = CapacityOptions { now: now(), fixes: scheduler.fixes, most: options.most };
         let mut doubts = doubts(profile, files.cluster.snapshot(), &kind[0], &files.missing);
         // Who only says which pods go has no part in how many fit.
         doubts.retain(|doubt| doubt.part != Part::Evictions);
-        let mut capacity = capacity(profile, &mut files.cluster, &kind[0], how)?;
+        let mut capacity = capacity(profile, &mut files.cluster, &kind[0], how, &mut tell)?;
         capacity.alike = kind[1..].iter().map(|pod| pod.key()).collect();
         capacities.push(Counted {
             capacity,
@@ -100,6 +108,7 @@ pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::R
             missing: files.missing.iter().map(|missing| missing.report(profile)).collect(),
         });
     }
+    drop(progress);
     Ok(Outcome {
         stdout: print(&capacities, options.output)?,
         stderr: scheduler.notes + &files.notes,

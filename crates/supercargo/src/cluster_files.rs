@@ -20,6 +20,7 @@ use crate::config_check;
 use crate::expected::{self, Expected};
 use crate::input;
 use crate::named::Named;
+use crate::progress::Progress;
 use crate::unread_record::UnreadRecord;
 
 /// What messages call the place where objects of files are from.
@@ -192,7 +193,10 @@ impl ClusterFiles {
         let mut holds_nodes = vec![false; files.len()];
         // Until the first node comes the objects wait here: without one they belong to another cluster.
         let mut waiting: Option<Vec<(Location, Decoded)>> = Some(Vec::new());
+        let (mut progress, mut objects) = (Progress::new(), 0usize);
         let left_out = dumps.read(&expected::decoder(scheduler), |location, object| {
+            objects += 1;
+            progress.tell(|| format!("read {objects} objects so far"));
             let is_node = matches!(object, Decoded::Node(_));
             holds_nodes[location.dump] |= is_node;
             if let Some(early) = &mut waiting {

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -21,6 +22,7 @@ use crate::gather::{Gathered, Wanted};
 use crate::live::ConnectArguments;
 use crate::named::Named;
 use crate::outcome::Outcome;
+use crate::progress::Progress;
 use crate::scheduling::Scheduling;
 use crate::side_by_side::side_by_side;
 
@@ -231,16 +233,23 @@ fn explain_all(
     };
     let explainers: Vec<Explainer<'_>> =
         scheduler.profiles.iter().map(|profile| Explainer::new(profile, context.clone())).collect();
+    let (done, progress) = (AtomicUsize::new(0), Mutex::new(Progress::new()));
     let mut explanations = side_by_side(tasks, |Task { pods, without }| {
         let (index, _) = scheduler.profile_for(&pods[0]);
-        match without {
+        let explanation = match without {
             None => explainers[index].explain(&pods[0]),
             Some(cluster) => {
                 let context = Context { cluster, ..context.clone() };
                 Explainer::new(&scheduler.profiles[index], context).explain(&pods[0])
             }
+        };
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Ok(mut progress) = progress.try_lock() {
+            progress.tell(|| format!("explained {done} of {} kinds of pods", tasks.len()));
         }
+        explanation
     });
+    drop(progress);
     let finish = |explanation: &mut Explanation, pod: &Pod| {
         let profile = &scheduler.profiles[scheduler.profile_for(pod).0];
         explanation.mark_doubts(doubts(profile, context.cluster, pod, missing));

@@ -32,6 +32,7 @@ mod input;
 mod live;
 mod named;
 mod outcome;
+mod progress;
 mod rbac;
 mod run;
 mod scheduling;
