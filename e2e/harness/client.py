@@ -26,6 +26,7 @@ PATHS = {
     "persistentvolumeclaims": "/api/v1/namespaces/{}/persistentvolumeclaims",
     "events": "/apis/events.k8s.io/v1/namespaces/{}/events",
     "storageclasses": "/apis/storage.k8s.io/v1/storageclasses",
+    "deployments": "/apis/apps/v1/namespaces/{}/deployments",
     "priorityclasses": "/apis/scheduling.k8s.io/v1/priorityclasses",
     "poddisruptionbudgets": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
     "replicasets": "/apis/apps/v1/namespaces/{}/replicasets",

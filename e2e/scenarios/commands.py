@@ -10,7 +10,7 @@ import threading
 
 from harness import settings
 from harness.case import Case, ours_only
-from harness.objects import node, pod, taint
+from harness.objects import node, pod, priority_class, taint
 from harness.processes import wait
 
 MESSAGE = (
@@ -43,6 +43,10 @@ class Commanding(Case):
         for note in notes or ():
             self.assertIn(note, result.stderr)
         return result.stdout
+
+    def make(self, plural, item):
+        self.api.create(plural, item, namespace="default")
+        self.addCleanup(self.api.delete, plural, item["metadata"]["name"], namespace="default")
 
     def grant(self, kind, name, rules, namespace="default"):
         """A role of that kind for the developer."""
@@ -132,6 +136,26 @@ class Commands(Commanding):
         notes = ["not allowed to read pods of other namespaces than default: ", "not allowed to read poddisruptionbudgets: "]
         said = self.run_command(settings.SUPERCARGO, "explain", "waiting", user="developer", notes=notes)
         self.assertIn("default/waiting would stay pending", said)
+
+    @ours_only
+    def test_a_workload_is_asked_for(self):
+        """No controller runs here, so all pods of the Deployment are missing; the API server resolves its priority as we do."""
+        self.make("priorityclasses", priority_class("gold", 7))
+        template = pod("web", cpu="300m", priority_class="gold")
+        template["metadata"] = {"labels": {"app": "web"}}
+        self.make("deployments", {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {
+            "replicas": 3, "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": template["metadata"], "spec": template["spec"]}}})
+        for name in ("deploy/web", "default/deployment/web"):
+            said = self.run_command(settings.SUPERCARGO, "explain", name)
+            self.assertTrue(said.startswith(
+                "deployment default/web wants 3 pods, none exists: 3 explained as it would create them\n"
+                "default/web-new-1 would go to small, as 2 others would\n"), said)
+        said = self.run_command(settings.SUPERCARGO, "capacity", "--like", "deploy/web")
+        self.assertIn("1 more like default/web-new fit, on 1 node", said)
+        self.run_command(settings.SUPERCARGO, "explain", "deploy/nobody", code=1,
+                         notes=["there is no deployment default/nobody in the cluster"])
+        self.assertNotIn("web", self.run_command(settings.SUPERCARGO, "explain", "--scheduler", "none"))
 
     @ours_only
     def test_capacity_asks_the_cluster(self):

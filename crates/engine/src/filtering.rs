@@ -246,6 +246,7 @@ pub(crate) fn candidate_rows(cycle: &Cycle<'_>, only: Option<&BTreeSet<Box<str>>
     let cluster = cycle.cluster();
     match only {
         None => cluster.rows().to_vec(),
+        Some(names) if names.len() == 1 => names.iter().filter_map(|name| cluster.row_of(name)).collect(),
         Some(names) => {
             cluster.nodes().filter(|node| names.contains(&**node.name())).map(|node| node.row()).collect()
         }

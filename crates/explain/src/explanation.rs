@@ -10,7 +10,9 @@ use supercargo_model::Pod;
 use crate::hints::find_hints;
 use crate::journal::Asked;
 use crate::obstacles::Obstacles;
+use crate::per_node::PerNode;
 use crate::placement::Placement;
+use crate::workloads::WorkloadSummary;
 
 /// How pods are explained: all nodes are looked at and scored, and nothing depends on chance.
 pub(crate) const RULES: Rules = Rules {
@@ -43,6 +45,9 @@ pub struct Explanation {
     /// Other pods for which the same holds: those that differ in nothing the plugins read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alike: Vec<String>,
+    /// The workload that would create the pod.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workload: Option<WorkloadSummary>,
     /// What the scheduler says that runs, if it was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<Asked>,
@@ -66,6 +71,8 @@ pub enum Verdict {
     Placed(Placement),
     /// It fits nowhere.
     Pending(Obstacles),
+    /// There is one for each of many nodes.
+    PerNode(PerNode),
     /// Something broke.
     Failed {
         /// What.
@@ -81,15 +88,13 @@ impl<'a> Explainer<'a> {
 
     /// Explains one pod.
     pub fn explain(&self, pod: &Arc<Pod>) -> Explanation {
-        Explanation { pod: pod.key(), alike: Vec::new(), scheduler: None, verdict: self.verdict(pod) }
+        let verdict = self.verdict(pod);
+        Explanation { pod: pod.key(), alike: Vec::new(), workload: None, scheduler: None, verdict }
     }
 
     fn verdict(&self, pod: &Arc<Pod>) -> Verdict {
-        for named in &self.profile.pre_enqueue {
-            let status = named.plugin.pre_enqueue(&self.context, pod);
-            if !status.is_success() {
-                return Verdict::Held { plugin: named.name.to_owned(), reason: status.message() };
-            }
+        if let Some((plugin, reason)) = self.held(pod) {
+            return Verdict::Held { plugin, reason };
         }
         let evaluation = self.evaluate(pod, Thoroughness::EveryWord);
         if let Some(error) = evaluation.error {
@@ -100,6 +105,14 @@ impl<'a> Explainer<'a> {
         }
         let hints = find_hints(self, pod, &evaluation);
         Verdict::Pending(Obstacles::new(&evaluation, self.context.cluster, hints))
+    }
+
+    /// The plugin that holds a pod back before it is tried, and why.
+    pub(crate) fn held(&self, pod: &Arc<Pod>) -> Option<(String, String)> {
+        self.profile.pre_enqueue.iter().find_map(|named| {
+            let status = named.plugin.pre_enqueue(&self.context, pod);
+            (!status.is_success()).then(|| (named.name.to_owned(), status.message()))
+        })
     }
 
     /// The priority of the most important pod that runs anywhere.

@@ -8,23 +8,32 @@ mod explanation;
 mod hints;
 mod journal;
 mod obstacles;
+mod per_node;
 mod placement;
 mod remedy;
 mod render;
 mod shadow;
 mod text;
 mod what_if;
+mod workloads;
 
-pub use capacity::{Capacity, CapacityLimit, CapacityOptions, NodeCapacity, capacity, template};
+pub use capacity::{
+    COPIES_DEFAULT_MAX, COPIES_MAX, Capacity, CapacityLimit, CapacityOptions, CountingLimit, NodeCapacity,
+    capacity, template,
+};
 pub use explanation::{Explainer, Explanation, Verdict};
 pub use journal::{
     Asked, Journal, JournalLimits, PastDecision, PastOutcome, PlaceReport, PodReport, QueueName, render_asked,
 };
 pub use obstacles::{Obstacle, Obstacles, Preemption};
+pub use per_node::{NodeExample, OnItsNode, PerNode};
 pub use placement::{Candidate, Placement, RunnerUp};
 pub use remedy::{Hint, Remedy};
 pub use render::{Detail, render, render_capacity};
 pub use shadow::{
     Comparison, Difference, Judgement, Onlooker, PluginDifference, PluginRejections, Summary, Tally,
     UnclearProfile, compare, render_comparison, render_summary,
+};
+pub use workloads::{
+    ADMISSION_KINDS, PODS_MADE_MAX, WorkloadError, WorkloadKind, WorkloadPods, WorkloadSummary, Workloads,
 };

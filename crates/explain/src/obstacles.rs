@@ -11,7 +11,7 @@ use supercargo_model::{Pod, Snapshot};
 use crate::remedy::Hint;
 
 /// How many nodes are named as examples of one obstacle.
-const EXAMPLES_MAX: usize = 20;
+pub(crate) const EXAMPLES_MAX: usize = 20;
 
 /// Why a pod fits nowhere, and what would help.
 #[derive(Clone, Debug, Serialize)]

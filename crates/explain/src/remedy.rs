@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use supercargo_model::taints::Taint;
 
+use crate::text::enumeration;
 use crate::what_if::taint_text;
 
 /// Something that would help.
@@ -154,5 +155,5 @@ impl Remedy {
 /// What is missing, in words for people.
 pub(crate) fn resource_list(missing: &BTreeMap<String, String>) -> String {
     let list: Vec<String> = missing.iter().map(|(name, amount)| format!("{amount} more {name}")).collect();
-    list.join(" and ")
+    enumeration(&list, " and ")
 }

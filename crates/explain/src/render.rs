@@ -8,6 +8,7 @@ use crate::capacity::{Capacity, CapacityLimit};
 use crate::explanation::{Explanation, Verdict};
 use crate::journal::push_report;
 use crate::obstacles::{Obstacle, Obstacles, Preemption};
+use crate::per_node::PerNode;
 use crate::placement::Placement;
 use crate::text::nodes;
 
@@ -60,6 +61,7 @@ pub fn render(explanation: &Explanation, detail: Detail) -> String {
             );
             render_obstacles(&mut text, obstacles, detail);
         }
+        Verdict::PerNode(per_node) => render_per_node(&mut text, pod, per_node, detail),
     }
     text
 }
@@ -93,6 +95,32 @@ fn render_placement(text: &mut String, placement: &Placement, detail: Detail) {
             .collect();
         let (node, behind) = (&runner_up.node, runner_up.behind);
         push_line(text, &format!("  runner-up {node} is {behind} behind: {}", differences.join(", ")));
+    }
+}
+
+fn render_per_node(text: &mut String, workload: &str, per_node: &PerNode, detail: Detail) {
+    let PerNode { nodes: all, fits, by_eviction, obstacles, example } = per_node;
+    text.push_str(&format!("{workload}: its pods fit on {fits} of {}", nodes(*all)));
+    if *by_eviction > 0 {
+        text.push_str(&format!(", and on {by_eviction} more once the scheduler has evicted others"));
+    }
+    text.push('\n');
+    if !obstacles.is_empty() {
+        push_obstacles(text, obstacles, detail);
+    }
+    if let Some(example) = example {
+        match &*example.hints {
+            [] => {
+                text.push_str(&format!(
+                    "  nothing that was tried would help by itself on {}\n",
+                    example.node
+                ));
+            }
+            hints => {
+                text.push_str(&format!("  what would help on {}:\n", example.node));
+                hints.iter().for_each(|hint| text.push_str(&format!("    - {}\n", hint.text)));
+            }
+        }
     }
 }
 
@@ -156,7 +184,10 @@ fn push_obstacles(text: &mut String, obstacles: &[Obstacle], detail: Detail) {
 /// What [`crate::capacity()`] found, as text.
 pub fn render_capacity(capacity: &Capacity, detail: Detail) -> String {
     let mut text = String::new();
-    let more = if matches!(capacity.limit, CapacityLimit::Enough) { "at least " } else { "" };
+    let more = match capacity.limit {
+        CapacityLimit::Enough | CapacityLimit::Stopped { .. } => "at least ",
+        CapacityLimit::Full { .. } | CapacityLimit::Failed { .. } => "",
+    };
     let on = nodes(capacity.nodes.len());
     let alike = match capacity.alike.len() {
         0 => String::new(),
@@ -180,6 +211,7 @@ pub fn render_capacity(capacity: &Capacity, detail: Detail) -> String {
     }
     match &capacity.limit {
         CapacityLimit::Enough => {}
+        CapacityLimit::Stopped { message, .. } => text.push_str(&format!("  {message}\n")),
         CapacityLimit::Failed { error } => {
             push_line(&mut text, &format!("  the next one cannot be decided: {error}"));
         }

@@ -21,16 +21,21 @@ pub(crate) fn evaluate_with_priority(explainer: &Explainer<'_>, pod: &Pod, prior
     explainer.evaluate(&pod, Thoroughness::FirstRejection)
 }
 
-/// Lets the pod tolerate a taint.
-pub(crate) fn tolerate(spec: &mut PodSpec, taint: &Taint) {
+/// Lets the pod tolerate taints.
+pub(crate) fn tolerate<'a>(spec: &mut PodSpec, taints: impl IntoIterator<Item = &'a Taint>) {
     let mut tolerations = std::mem::take(&mut spec.tolerations).into_vec();
-    tolerations.push(Toleration {
+    tolerations.extend(taints.into_iter().map(toleration_of));
+    spec.tolerations = tolerations.into();
+}
+
+/// The toleration for a taint, and for no other if the taint has a key.
+pub(crate) fn toleration_of(taint: &Taint) -> Toleration {
+    Toleration {
         key: taint.key.clone(),
         operator: TolerationOperator::Equal,
         value: taint.value.clone(),
         effect: taint.effect.clone(),
-    });
-    spec.tolerations = tolerations.into();
+    }
 }
 
 /// A taint as people write it: `key=value:Effect`.

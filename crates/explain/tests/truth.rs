@@ -104,7 +104,8 @@ fn counts_are_those_of_placing_pods_one_by_one() {
         let (mut cluster, pod) = world.build(0);
         let options = CapacityOptions { now: NOW, fixes: Fixes::default(), most: Some(most) };
         let version = cluster.snapshot().node_count();
-        let found = capacity(&world.profile, &mut cluster, &pod, options).expect("copies can be placed");
+        let found =
+            capacity(&world.profile, &mut cluster, &pod, options, &mut |_| ()).expect("copies can be placed");
         assert_eq!(cluster.snapshot().node_count(), version);
 
         let pod = template(cluster.snapshot(), &pod);

@@ -21,6 +21,8 @@ use crate::wire::{ByGoRules, from_json};
 pub struct Decoder {
     kinds: Vec<ReadableKind>,
     keep_raw: bool,
+    /// Kinds other than pods and nodes whose objects keep their text.
+    kept: Vec<KindId>,
 }
 
 /// What an object turned out to be.
@@ -117,7 +119,14 @@ pub(crate) struct NameWords {
 impl Decoder {
     /// Reads pods, nodes and these kinds. With `keep_raw` every pod and node keeps its own text.
     pub fn new(kinds: impl IntoIterator<Item = ReadableKind>, keep_raw: bool) -> Self {
-        Decoder { kinds: kinds.into_iter().collect(), keep_raw }
+        Decoder { kinds: kinds.into_iter().collect(), keep_raw, kept: Vec::new() }
+    }
+
+    /// Lets objects of these kinds keep their text, whether or not anybody else reads them.
+    #[must_use]
+    pub fn keeping(mut self, kinds: &[KindId]) -> Self {
+        self.kept.extend_from_slice(kinds);
+        self
     }
 
     /// Reads one object.
@@ -151,14 +160,24 @@ impl Decoder {
             _ => {
                 let readable = (self.kinds.iter())
                     .find(|readable| readable.id.kind == kind && readable.id.api_version() == api_version);
-                match readable {
-                    Some(readable) => readable.read(json).map(Decoded::Object),
-                    None if is_built_in(api_version, kind) => Ok(Decoded::Unread {
+                let kept =
+                    (self.kept.iter()).find(|kept| kept.kind == kind && kept.api_version() == api_version);
+                match (readable, kept) {
+                    (Some(readable), None) => readable.read(json).map(Decoded::Object),
+                    (readable, Some(kept)) => {
+                        let mut object = match readable {
+                            Some(readable) => readable.read(json)?,
+                            None => Object::of_text(*kept, json)?,
+                        };
+                        object.raw = Some(Arc::new(RawObject::new(json)));
+                        Ok(Decoded::Object(object))
+                    }
+                    (None, None) if is_built_in(api_version, kind) => Ok(Decoded::Unread {
                         kind: kind.into(),
                         api_version: api_version.into(),
                         other_version: self.other_version(api_version, kind),
                     }),
-                    None => Err(DecodeError::UnknownKind {
+                    (None, None) => Err(DecodeError::UnknownKind {
                         object: describe(json, "object"),
                         kind: kind.to_owned(),
                         api_version: api_version.to_owned(),

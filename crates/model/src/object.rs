@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::decode::{DecodeError, NamedWords, read};
 use crate::labels::Labels;
+use crate::raw::RawObject;
 use crate::time::Timestamp;
 use crate::wire::null_default;
 
@@ -51,8 +52,13 @@ pub struct Object {
     pub kind: KindId,
     /// Its name.
     pub key: ObjectKey,
+    /// The object as it came, if somebody asked for it to be kept.
+    pub raw: Option<Arc<RawObject>>,
     value: Arc<dyn Any + Send + Sync>,
 }
+
+/// What is read of an object of which only the text is wanted.
+struct TextOnly;
 
 /// All objects other than pods and nodes; a clone shares everything with its original.
 #[derive(Clone, Debug, Default)]
@@ -102,14 +108,21 @@ fn read_object<T: Kind>(json: &str) -> Result<Object, DecodeError> {
     let value: T = read(json, T::ID.kind)?;
     let NamedWords { metadata } = read(json, T::ID.kind)?;
     let key = ObjectKey { namespace: metadata.namespace.into(), name: metadata.name.into() };
-    Ok(Object { kind: T::ID, key, value: Arc::new(value) })
+    Ok(Object { kind: T::ID, key, raw: None, value: Arc::new(value) })
 }
 
 impl Object {
     /// An object made by hand, as tests and simulators do.
     pub fn new<T: Kind>(namespace: &str, name: &str, value: T) -> Self {
         let key = ObjectKey { namespace: namespace.into(), name: name.into() };
-        Object { kind: T::ID, key, value: Arc::new(value) }
+        Object { kind: T::ID, key, raw: None, value: Arc::new(value) }
+    }
+
+    /// An object of which only the text is wanted.
+    pub(crate) fn of_text(kind: KindId, json: &str) -> Result<Self, DecodeError> {
+        let NamedWords { metadata } = read(json, kind.kind)?;
+        let key = ObjectKey { namespace: metadata.namespace.into(), name: metadata.name.into() };
+        Ok(Object { kind, key, raw: None, value: Arc::new(TextOnly) })
     }
 
     /// The object as a `T`, if it is one.
@@ -179,13 +192,13 @@ impl Objects {
     /// The object of that name, whatever its type.
     pub fn find(&self, kind: KindId, key: &ObjectKey) -> Option<Object> {
         let value = self.kinds.get(&kind)?.objects.get(key)?.clone();
-        Some(Object { kind, key: key.clone(), value })
+        Some(Object { kind, key: key.clone(), raw: None, value })
     }
 
     /// All objects of a kind, whatever its type, in name order.
     pub fn of_kind(&self, kind: KindId) -> impl Iterator<Item = Object> {
         let objects = self.kinds.get(&kind).into_iter().flat_map(|store| store.objects.iter());
-        objects.map(move |(key, value)| Object { kind, key: key.clone(), value: value.clone() })
+        objects.map(move |(key, value)| Object { kind, key: key.clone(), raw: None, value: value.clone() })
     }
 
     /// A number that changes whenever any object does.

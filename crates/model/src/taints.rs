@@ -1,5 +1,6 @@
 //! Taints that keep pods off a node, and the tolerations that let them on all the same.
 
+use rustc_hash::FxHashSet;
 use serde::Deserialize;
 
 use crate::wire::null_default;
@@ -82,7 +83,50 @@ impl Taint {
 
 /// The first taint that keeps a pod with these tolerations off the node.
 pub fn find_forbidding<'a>(taints: &'a [Taint], tolerations: &[Toleration]) -> Option<&'a Taint> {
-    taints.iter().find(|taint| taint.forbids_scheduling() && !taint.is_tolerated_by(tolerations))
+    untolerated(taints, tolerations).find(|taint| taint.forbids_scheduling())
+}
+
+/// The taints that none of the tolerations covers, in their order. Takes as long as there are taints and tolerations, where
+/// there are many of both.
+pub fn untolerated<'t, 's>(
+    taints: &'t [Taint],
+    tolerations: &'s [Toleration],
+) -> impl Iterator<Item = &'t Taint> + use<'t, 's> {
+    let covered = (taints.len().min(tolerations.len()) > COMPARED_MAX).then(|| Covered::new(tolerations));
+    taints.iter().filter(move |taint| match &covered {
+        Some(covered) => !covered.contains(taint),
+        None => !taint.is_tolerated_by(tolerations),
+    })
+}
+
+/// Up to so many taints, or tolerations, are compared with each of the others.
+const COMPARED_MAX: usize = 16;
+
+/// What tolerations cover: a key, or an empty one for any; a value, or none for any; an effect, or none in particular for any.
+struct Covered<'a>(FxHashSet<(&'a str, Option<&'a str>, &'a Effect)>);
+
+impl<'a> Covered<'a> {
+    fn new(tolerations: &'a [Toleration]) -> Self {
+        let covered = tolerations.iter().filter_map(|toleration| {
+            let value = match toleration.operator {
+                TolerationOperator::Equal => Some(&*toleration.value),
+                TolerationOperator::Exists => None,
+                TolerationOperator::Other(_) => return None,
+            };
+            Some((&*toleration.key, value, &toleration.effect))
+        });
+        Covered(covered.collect())
+    }
+
+    /// As [`Taint::is_tolerated_by`].
+    fn contains(&self, taint: &Taint) -> bool {
+        ["", &*taint.key].into_iter().any(|key| {
+            [None, Some(&*taint.value)].into_iter().any(|value| {
+                let effects = [&Effect::Unspecified, &taint.effect];
+                effects.into_iter().any(|effect| self.0.contains(&(key, value, effect)))
+            })
+        })
+    }
 }
 
 impl Toleration {
@@ -201,6 +245,12 @@ mod tests {
             };
             for (naive, taint) in taints.iter().zip(&node) {
                 prop_assert_eq!(taint.is_tolerated_by(&pod), tolerated(*naive), "{:?}", naive);
+            }
+            let listed: Vec<&Taint> = node.iter().filter(|taint| !taint.is_tolerated_by(&pod)).collect();
+            prop_assert_eq!(untolerated(&node, &pod).collect::<Vec<_>>(), listed);
+            let covered = Covered::new(&pod);
+            for taint in &node {
+                prop_assert_eq!(covered.contains(taint), taint.is_tolerated_by(&pod), "{:?}", taint);
             }
             let forbidding = (taints.iter())
                 .position(|taint| ["NoSchedule", "NoExecute"].contains(&taint.2) && !tolerated(*taint));

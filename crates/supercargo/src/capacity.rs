@@ -11,12 +11,14 @@ use supercargo_model::Pod;
 use crate::cluster_files::{ClusterFiles, Scheduler, now};
 use crate::explain::{View, of_a_kind};
 use crate::live::ConnectArguments;
+use crate::named::Named;
 use crate::outcome::Outcome;
+use crate::progress::Progress;
 
 #[derive(Debug, Args)]
 pub(crate) struct CapacityArguments {
-    /// What `supercargo dump`, or `kubectl get … -o yaml` or `-o json`, printed, and manifests of pods; `-` is standard
-    /// input. Without `--like` the pods of files that hold no node are counted, or else those that are pending. Without
+    /// What `supercargo dump`, or `kubectl get … -o yaml` or `-o json`, printed, and manifests of pods or
+    /// workloads; `-` is standard input. Without `--like` the pods of files that hold no node are counted, or else those that are pending. Without
     /// files the API server is asked
     #[arg(short = 'f', long = "filename", value_name = "FILE")]
     pub(crate) files: Vec<String>,
@@ -25,14 +27,15 @@ pub(crate) struct CapacityArguments {
     /// The namespace of pods that are named without one; without --like, only pods of it are counted that are pending
     #[arg(short, long, value_name = "NAMESPACE")]
     pub(crate) namespace: Option<String>,
-    /// A pod to count more of, bound or pending; may be given several times; without a namespace, of -n, or the
-    /// namespace `default`, or the kubeconfig's
-    #[arg(long, value_name = "[NAMESPACE/]NAME")]
+    /// A pod to count more of, bound or pending, or a workload, such as `deploy/web`; may be given several times; without a
+    /// namespace, of -n, or the namespace `default`, or the kubeconfig's
+    #[arg(long, value_name = "[NAMESPACE/][KIND/]NAME")]
     pub(crate) like: Vec<String>,
     /// The scheduler's configuration; the default one if not given
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<String>,
-    /// Stop counting here; the nodes are then those that so many pods would go to
+    /// Stop counting here; the nodes are then those that so many pods would go to. Without it counting stops at a million, or
+    /// earlier where it takes long
     #[arg(long)]
     pub(crate) most: Option<usize>,
     /// How to print it
@@ -49,19 +52,26 @@ pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::R
     let namespace = options.namespace.as_deref();
     let mut files = ClusterFiles::load(&options.files, &options.connect, &scheduler, &names, namespace)?;
     let mut capacities: Vec<Capacity> = Vec::new();
-    if options.like.is_empty() && files.manifests.is_empty() {
+    if options.like.is_empty() && !files.holds_manifests() {
         files.keep_ours(&scheduler);
         namespace.map_or(Ok(()), |namespace| files.keep_namespace(namespace))?;
     }
-    let models = models(&files, &options.like)?;
+    let kinds = of_a_kind(models(&mut files, &options.like)?);
     files.require_nodes()?;
-    for kind in of_a_kind(models) {
+    let mut progress = Progress::new();
+    for (number, kind) in kinds.iter().enumerate() {
         let profile = scheduler.profile(&kind[0])?;
+        let mut tell = |placed: usize| {
+            progress.tell(|| {
+                format!("counting pods like number {} of {}: {placed} so far", number + 1, kinds.len())
+            });
+        };
         let how = CapacityOptions { now: now(), fixes: scheduler.fixes, most: options.most };
-        let mut counted = capacity(profile, &mut files.cluster, &kind[0], how)?;
+        let mut counted = capacity(profile, &mut files.cluster, &kind[0], how, &mut tell)?;
         counted.alike = kind[1..].iter().map(|pod| pod.key()).collect();
         capacities.push(counted);
     }
+    drop(progress);
     Ok(Outcome {
         stdout: print(&capacities, options.output)?,
         stderr: scheduler.notes + &files.notes,
@@ -70,21 +80,25 @@ pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::R
 }
 
 /// The pods to make copies of, unbound.
-fn models(files: &ClusterFiles, names: &[String]) -> anyhow::Result<Vec<Arc<Pod>>> {
+fn models(files: &mut ClusterFiles, names: &[String]) -> anyhow::Result<Vec<Arc<Pod>>> {
     if names.is_empty() {
-        let pods = if files.manifests.is_empty() { &files.pending } else { &files.manifests };
+        let pods = files.pods_to_count();
         if pods.is_empty() {
             bail!("no pod to count: name one with --like, or give a manifest of one with -f");
         }
-        return Ok(pods.clone());
+        return Ok(pods);
     }
-    names
-        .iter()
-        .map(|name| {
+    let mut models = Vec::new();
+    for name in names {
+        let named = Named::parse(name);
+        if named.workload.is_some() {
+            models.extend(files.workload_to_count(&named)?);
+        } else {
             let pod = files.find(name)?;
-            Ok(Arc::new(Pod { node_name: None, status: None, deleted_at: None, ..(**pod).clone() }))
-        })
-        .collect()
+            models.push(Arc::new(Pod { node_name: None, status: None, deleted_at: None, ..(**pod).clone() }));
+        }
+    }
+    Ok(models)
 }
 
 fn print(capacities: &[Capacity], view: View) -> anyhow::Result<String> {

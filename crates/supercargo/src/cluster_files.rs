@@ -8,6 +8,7 @@ use anyhow::{Context as _, bail};
 use supercargo_cluster::{NODES, PODS};
 use supercargo_config::{LeaderElection, Loaded, Problems, build_profiles, read};
 use supercargo_dump::{Dumps, Location};
+use supercargo_explain::Workloads;
 use supercargo_framework::{Fixes, Profile, Registry};
 use supercargo_model::kinds::Namespace;
 use supercargo_model::{
@@ -15,8 +16,11 @@ use supercargo_model::{
 };
 
 use crate::config_check;
+use crate::expected::{self, Expected};
 use crate::input;
 use crate::live::{ConnectArguments, LiveObjects, wait_for};
+use crate::named::Named;
+use crate::progress::Progress;
 
 /// What messages call the place where objects of files are from.
 const FILES: &str = "the files";
@@ -43,6 +47,8 @@ pub(crate) struct ClusterFiles {
     pub(crate) manifests: Vec<Arc<Pod>>,
     /// Bound pods, for those who ask about one by name.
     pub(crate) bound: BTreeMap<String, Arc<Pod>>,
+    /// What workloads would create.
+    pub(crate) expected: Vec<Expected>,
     /// What people should know about the files.
     pub(crate) notes: String,
     /// The namespaces that objects are of.
@@ -50,9 +56,13 @@ pub(crate) struct ClusterFiles {
     /// How many pods have run their course.
     finished: usize,
     /// The namespace of pods that are named without one.
-    default_namespace: String,
+    pub(crate) default_namespace: String,
     /// What messages call the place where the objects are from.
-    place: &'static str,
+    pub(crate) place: &'static str,
+    /// The workloads as they were written, each with the number of its file.
+    pub(crate) workloads: Workloads,
+    /// Which files hold no node.
+    pub(crate) manifest_files: Vec<bool>,
 }
 
 impl Scheduler {
@@ -125,11 +135,14 @@ impl ClusterFiles {
             pending: Vec::new(),
             manifests: Vec::new(),
             bound: BTreeMap::new(),
+            expected: Vec::new(),
             notes: String::new(),
             namespaces: BTreeSet::new(),
             finished: 0,
             default_namespace: default_namespace.to_owned(),
             place,
+            workloads: Workloads::default(),
+            manifest_files: Vec::new(),
         }
     }
 
@@ -149,6 +162,7 @@ impl ClusterFiles {
         if let Some(namespace) = namespace {
             namespace.clone_into(&mut read.default_namespace);
         }
+        read.expect_from_files(scheduler, names)?;
         Ok(read)
     }
 
@@ -160,10 +174,9 @@ impl ClusterFiles {
     ) -> anyhow::Result<Self> {
         let server = connect.connect().await?;
         let default_namespace = namespace.unwrap_or_else(|| server.default_namespace()).to_owned();
-        let named = names
-            .first()
-            .map(|name| name.split_once('/').map_or(&*default_namespace, |(namespace, _)| namespace));
-        let objects = LiveObjects::read(&server, scheduler, named.or(Some(&default_namespace))).await?;
+        let named: Vec<Named<'_>> = names.iter().map(|name| Named::parse(name)).collect();
+        let about = named.first().and_then(|named| named.namespace).unwrap_or(&default_namespace);
+        let objects = LiveObjects::read(&server, scheduler, Some(about)).await?;
         for kind in [PODS, NODES] {
             if !objects.has(kind) {
                 bail!("{}without {} there is nothing to say", objects.notes(), kind.plural);
@@ -171,15 +184,20 @@ impl ClusterFiles {
         }
         let mut read = ClusterFiles::empty(&default_namespace, "the cluster");
         read.notes = objects.notes();
-        let decoder = scheduler.decoder();
+        let workloads: Vec<&Named<'_>> = named.iter().filter(|named| named.workload.is_some()).collect();
+        let decoder = if workloads.is_empty() { scheduler.decoder() } else { expected::decoder(scheduler) };
         for (kind, list) in &objects.lists {
             for item in list.items() {
                 let object = decoder.decode_kind(item, *kind);
                 match object {
-                    Ok(object) => read.add(object, |_, _| Ok(()))?,
+                    Ok(object) => read.add(object, 0, |_, _| Ok(()))?,
                     Err(error) => read.notes.push_str(&format!("note: left out: {error}\n")),
                 }
             }
+        }
+        let listed: Vec<KindId> = objects.lists.iter().map(|(kind, _)| *kind).collect();
+        for named in workloads {
+            read.ask_for_workload(&server, scheduler, named, &listed).await?;
         }
         Ok(read)
     }
@@ -195,15 +213,19 @@ impl ClusterFiles {
         let mut read = ClusterFiles::empty("default", FILES);
         let mut seen = Seen { dumps: &dumps, names: BTreeMap::new() };
         let mut holds_nodes = vec![false; files.len()];
-        let left_out = dumps.read(&scheduler.decoder(), |location, object| {
+        let (mut progress, mut objects) = (Progress::new(), 0usize);
+        let left_out = dumps.read(&expected::decoder(scheduler), |location, object| {
+            objects += 1;
+            progress.tell(|| format!("read {objects} objects so far"));
             holds_nodes[location.dump] |= matches!(object, Decoded::Node(_));
-            read.add(object, |kind, name| seen.note(kind, name, location))
+            read.add(object, location.dump, |kind, name| seen.note(kind, name, location))
         })?;
         let is_manifest = |pod: &&Arc<Pod>| {
             let location = seen.names.get(&format!("pod {}", pod.key()));
             location.is_some_and(|location| !holds_nodes[location.dump])
         };
         read.manifests = read.pending.iter().filter(is_manifest).cloned().collect();
+        read.manifest_files = holds_nodes.iter().map(|holds| !holds).collect();
         read.notes.push_str(&left_out.to_string());
         match read.finished {
             0 => {}
@@ -217,7 +239,9 @@ impl ClusterFiles {
     pub(crate) fn find(&self, name: &str) -> anyhow::Result<&Arc<Pod>> {
         let full_name = self.full_name(name);
         let pending = self.pending.iter().find(|pod| pod.key() == full_name);
-        pending.or_else(|| self.bound.get(&full_name)).with_context(|| self.missing_pod(&full_name))
+        let expected = || self.expected.iter().find_map(|expected| expected.find(&full_name));
+        let found = pending.or_else(|| self.bound.get(&full_name)).or_else(expected);
+        found.with_context(|| self.missing_pod(&full_name))
     }
 
     /// That there is no pod of a name, and what may be meant.
@@ -279,7 +303,7 @@ impl ClusterFiles {
 
     /// A pod's name with its namespace.
     pub(crate) fn full_name(&self, name: &str) -> String {
-        if name.contains('/') { name.to_owned() } else { format!("{}/{name}", self.default_namespace) }
+        Named::parse(name).full_name(&self.default_namespace)
     }
 
     /// Leaves out pending pods of other namespaces. One that no object in the files has is an error.
@@ -291,6 +315,7 @@ impl ClusterFiles {
             );
         }
         self.pending.retain(|pod| *pod.namespace == *namespace);
+        self.expected.retain(|expected| expected.is_of(namespace));
         Ok(())
     }
 
@@ -316,10 +341,11 @@ impl ClusterFiles {
         }
     }
 
-    /// Takes an object in. `note` is told its kind and name.
+    /// Takes an object of a file in. `note` is told its kind and name.
     fn add(
         &mut self,
         object: Decoded,
+        file: usize,
         note: impl FnOnce(&str, &str) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         self.note_namespace(&object);
@@ -346,7 +372,10 @@ impl ClusterFiles {
                     self.pending.push(pod);
                 }
             }
-            Decoded::Object(object) => self.cluster.put_object(object),
+            Decoded::Object(object) => {
+                self.workloads.take(&object, file)?;
+                self.cluster.put_object(object);
+            }
             Decoded::Unread { .. } => {}
         }
         Ok(())

@@ -13,6 +13,7 @@ use crate::cluster_files::Scheduler;
 use crate::input;
 use crate::live::{ConnectArguments, LiveObjects, wait_for};
 use crate::outcome::Outcome;
+use crate::progress::Progress;
 
 /// Holds everything that was applied, once more.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -107,7 +108,10 @@ fn write(
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context("cannot write"),
     };
+    let (mut progress, mut written) = (Progress::beside_output(), 0usize);
     objects(&mut |mut object| {
+        progress.tell(|| format!("wrote {written} objects so far"));
+        written += 1;
         if is_secret(&object) {
             left_out.add_secret();
             return Ok(());

@@ -1,24 +1,29 @@
 //! `supercargo explain`.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use clap::{Args, ValueEnum};
-use supercargo_explain::{Asked, Detail, Explainer, Explanation, render, render_asked};
+use supercargo_explain::{Asked, Detail, Explainer, Explanation, WorkloadSummary, render, render_asked};
 use supercargo_framework::{Context, Memories, Registry};
 use supercargo_model::pod::VolumeSource;
 use supercargo_model::{Pod, printable};
 
 use crate::ask::AskArguments;
 use crate::cluster_files::{ClusterFiles, Scheduler, now};
+use crate::expected::{self, Expected};
 use crate::live::{ConnectArguments, wait_for};
+use crate::named::Named;
 use crate::outcome::Outcome;
+use crate::progress::Progress;
 use crate::side_by_side::side_by_side;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainOptions {
-    /// Only this pod of the live cluster, pending or bound; without a namespace, of -n, or the kubeconfig's
-    #[arg(value_name = "[NAMESPACE/]NAME")]
+    /// Only this pod of the live cluster, pending or bound; without a namespace, of -n, or the kubeconfig's. Or a workload,
+    /// such as `deploy/web`: its pods that are pending, and those it would still create
+    #[arg(value_name = "[NAMESPACE/][KIND/]NAME")]
     pub(crate) live_pod: Option<String>,
     /// What `supercargo dump`, or `kubectl get … -o yaml` or `-o json`, printed; `-` is standard input. Without files the
     /// API server is asked
@@ -34,8 +39,9 @@ pub(crate) struct ExplainOptions {
     /// The scheduler's configuration; the default one if not given
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<String>,
-    /// Only this pod of the files, pending or bound; without a namespace, of -n, or the namespace `default`
-    #[arg(long, value_name = "[NAMESPACE/]NAME", conflicts_with = "live_pod")]
+    /// Only this pod of the files, pending or bound; without a namespace, of -n, or the namespace `default`. Or a workload,
+    /// such as `deploy/web`
+    #[arg(long, value_name = "[NAMESPACE/][KIND/]NAME", conflicts_with = "live_pod")]
     pub(crate) pod: Option<String>,
     /// How to print it
     #[arg(short, long, value_enum, default_value_t = View::Table)]
@@ -77,7 +83,7 @@ impl ExplainOptions {
     /// What the running scheduler says about a pod of the live cluster. If there is nobody to ask, that is noted, and what
     /// can be computed has to do.
     fn ask(&self, scheduler: &Scheduler, files: &mut ClusterFiles, name: &str) -> Option<Asked> {
-        if !self.files.is_empty() || self.ask.is_nobody() {
+        if !self.files.is_empty() || self.ask.is_nobody() || Named::parse(name).workload.is_some() {
             return None;
         }
         let pod = files.full_name(name);
@@ -123,6 +129,7 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
         files.require_nodes()?;
     }
     let kinds = of_a_kind(pods);
+    let expected = std::mem::take(&mut files.expected);
     let memories = Memories::default();
     let context = Context {
         cluster: files.cluster.snapshot(),
@@ -135,7 +142,16 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
         scheduler.profiles.iter().map(|profile| Explainer::new(profile, context.clone())).collect();
     let tasks = kinds.iter().map(|kind| Ok((&kind[0], &explainers[scheduler.profile_index(&kind[0])?])));
     let tasks: Vec<(&Arc<Pod>, &Explainer<'_>)> = tasks.collect::<anyhow::Result<_>>()?;
-    let mut explanations = side_by_side(&tasks, |(pod, explainer)| explainer.explain(pod));
+    let (done, progress) = (AtomicUsize::new(0), Mutex::new(Progress::new()));
+    let mut explanations = side_by_side(&tasks, |(pod, explainer)| {
+        let explanation = explainer.explain(pod);
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Ok(mut progress) = progress.try_lock() {
+            progress.tell(|| format!("explained {done} of {} kinds of pods", tasks.len()));
+        }
+        explanation
+    });
+    drop(progress);
     for (explanation, kind) in explanations.iter_mut().zip(&kinds) {
         explanation.alike = kind[1..].iter().map(|pod| pod.key()).collect();
         // Whoever is asked is asked about one pod.
@@ -144,8 +160,9 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
             asked
         });
     }
+    explanations.extend(expected::explain(&expected, &explainers, &scheduler)?);
     Ok(Outcome {
-        stdout: print(&explanations, options.output)?,
+        stdout: print(&explanations, &expected, options.output)?,
         stderr: scheduler.notes + &files.notes,
         code: 0,
     })
@@ -166,9 +183,15 @@ fn chosen_pods(
 ) -> anyhow::Result<Vec<Arc<Pod>>> {
     let Some(name) = name else {
         files.keep_ours(scheduler);
+        Expected::gather(&files.expected, &mut files.pending);
         return Ok(std::mem::take(&mut files.pending));
     };
+    let named = Named::parse(name);
+    if named.workload.is_some() {
+        return files.keep_workload(&named);
+    }
     let pod = files.find(name)?.clone();
+    files.expected.clear();
     let Some(node) = &pod.node_name else { return Ok(vec![pod]) };
     files.cluster.remove_pod(&pod.uid);
     let (key, node) = (pod.key(), printable(node));
@@ -203,16 +226,25 @@ fn alike(a: &Pod, b: &Pod) -> bool {
         && !has_own_claims()
 }
 
-fn print(explanations: &[Explanation], view: View) -> anyhow::Result<String> {
+fn print(explanations: &[Explanation], expected: &[Expected], view: View) -> anyhow::Result<String> {
     let detail = match view {
         View::Json => return Ok(serde_json::to_string_pretty(explanations)? + "\n"),
         View::Table => Detail::Table,
         View::Wide => Detail::Wide,
     };
+    let silent = expected::silent(expected);
     if explanations.is_empty() {
-        return Ok("no pod is pending\n".to_owned());
+        return Ok(format!("{silent}no pod is pending\n"));
     }
-    let texts: Vec<String> = explanations.iter().map(|explanation| render(explanation, detail)).collect();
+    let mut texts: Vec<String> = Vec::new();
+    texts.extend(Some(silent).filter(|silent| !silent.is_empty()));
+    let mut last = None;
+    for explanation in explanations {
+        let heading = explanation.workload.as_ref().filter(|workload| last != Some(*workload));
+        let heading = heading.map(WorkloadSummary::text).unwrap_or_default();
+        texts.push(format!("{heading}{}", render(explanation, detail)));
+        last = explanation.workload.as_ref();
+    }
     Ok(texts.join("\n"))
 }
 

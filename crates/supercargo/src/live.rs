@@ -123,7 +123,7 @@ impl LiveObjects {
     }
 }
 
-async fn list_kind(
+pub(crate) async fn list_kind(
     server: &ApiServer,
     kind: KindId,
     namespace: Option<&str>,

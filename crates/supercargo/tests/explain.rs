@@ -226,6 +226,86 @@ at least 3 more like default/web-1 fit, on 2 nodes
     );
 }
 
+/// Nodes in three zones, with room for so many pods and so much cpu, each with these taints; and a pod.
+fn large(nodes: usize, room: (&str, &str), taints: &serde_json::Value, pod: &serde_json::Value) -> String {
+    let (pods, cpu) = room;
+    let node = |number: usize| {
+        serde_json::json!({
+            "apiVersion": "v1", "kind": "Node",
+            "metadata": { "name": format!("n{number:03}"), "labels": { "zone": (number % 3).to_string() } },
+            "spec": { "taints": taints },
+            "status": { "allocatable": { "cpu": cpu, "memory": "64Gi", "pods": pods } },
+        })
+    };
+    let pod = serde_json::json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "p", "uid": "p", "labels": { "app": "p" } }, "spec": pod,
+    });
+    (0..nodes).map(node).chain([pod]).map(|object| format!("{object}\n")).collect()
+}
+
+/// Two zones take 2,000 pods, and the third, with one node more, may have one more than they.
+#[test]
+fn pods_that_are_spread_are_counted_in_a_large_cluster() {
+    let spec = serde_json::json!({
+        "containers": [{ "name": "c" }],
+        "topologySpreadConstraints": [{
+            "maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": { "matchLabels": { "app": "p" } },
+        }],
+    });
+    check_text(
+        &["capacity", "-f", "-"],
+        &large(301, ("20", "4"), &serde_json::json!([]), &spec),
+        "\
+6001 more like default/p fit, on 301 nodes
+  EACH  NODES  FOR EXAMPLE
+    20    282  n000, n001, n002, …
+    19     19  n246, n249, n252, …
+  what stops the next one:
+  NODES  PLUGIN             REASON                                                FOR EXAMPLE
+    282  NodeResourcesFit   Too many pods                                         n000, n001, n002, …
+     19  PodTopologySpread  node(s) didn't match pod topology spread constraints  n246, n249, n252, …
+",
+    );
+}
+
+/// However many pods a node takes: the time that counting takes is that of what is counted.
+#[test]
+fn nodes_that_take_any_number_of_pods_are_counted() {
+    let spec = serde_json::json!({ "containers": [{ "name": "c" }] });
+    let most = i64::MAX.to_string();
+    let none = serde_json::json!([]);
+    check_text(
+        &["capacity", "-f", "-", "--most", "30000"],
+        &large(1, (&most, "4"), &none, &spec),
+        "at least 30000 more like default/p fit, on 1 node\n   EACH  NODES  FOR EXAMPLE\n  30000      1  n000\n",
+    );
+    let output = supercargo(&["capacity", "-f", "-"], &large(1, ("20000", "4"), &none, &spec));
+    check(&output, 0, &["20000 more like default/p fit, on 1 node", "Too many pods"]);
+}
+
+#[test]
+fn many_taints_make_no_long_sentence() {
+    let taint = |key: &str, number: usize| serde_json::json!({ "key": format!("{key}{number}"), "value": "v", "effect": "NoSchedule" });
+    let taints: serde_json::Value = (0..2000).map(|number| taint("there", number)).collect();
+    let tolerations: serde_json::Value = (0..2000).map(|number| taint("other", number)).collect();
+    let spec = serde_json::json!({ "containers": [{ "name": "c" }], "tolerations": tolerations });
+    let text = large(20, ("110", "4"), &taints, &spec);
+    for (command, said) in [
+        ("capacity", "0 more like default/p fit, on 0 nodes"),
+        ("explain", "a toleration for there9=v:NoSchedule, and 1990 more"),
+    ] {
+        let output = supercargo(&[command, "-f", "-", "-o", "wide"], &text);
+        check(&output, 0, &[said, "20 node(s) had untolerated taint(s)"]);
+        let longest = String::from_utf8_lossy(&output.stdout).lines().map(str::len).max();
+        assert!(longest < Some(700), "{command}: {longest:?}");
+    }
+    let output = supercargo(&["explain", "-f", "-", "-o", "json"], &text);
+    let explanations: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let remedies = &explanations[0]["pending"]["hints"][0]["remedy"]["remedies"];
+    assert_eq!(remedies.as_array().map(Vec::len), Some(2000), "programs get all of it");
+}
+
 #[test]
 fn pods_that_are_alike_are_counted_once() {
     let pod = |name: &str| {

@@ -19,7 +19,7 @@ fn help_and_usage_show_what_was_typed() {
     {
         for (arguments, usage) in [
             (&["--help"][..], format!("Usage: {name} <COMMAND>")),
-            (&["explain", "--help"], format!("Usage: {name} explain [OPTIONS] [[NAMESPACE/]NAME]")),
+            (&["explain", "--help"], format!("Usage: {name} explain [OPTIONS] [[NAMESPACE/][KIND/]NAME]")),
             (&["config", "check", "--help"], format!("Usage: {name} config check [OPTIONS]")),
             (&["explain", "--wrong"], format!("Usage: {name} explain ")),
         ] {

@@ -65,6 +65,9 @@ impl Index {
         }
         (scratch.scores, scratch.numbers) = (scores, numbers);
         let best = scratch.totals.iter().copied().max().unwrap_or(0);
+        if rules.ties == Ties::SmallestName {
+            self.table.learn_names(context.cluster);
+        }
         match self.pick(question, indexed, base, best) {
             Some(row) => Found::Place { row, score: best, feasible },
             None => Found::Unknown,
@@ -85,6 +88,12 @@ impl Index {
                     first_row(member, value, start, indexed, base, &scratch.singles)
                 });
                 rows.min_by_key(|row| (*row < start, *row)).map(Row)
+            }
+            Ties::SmallestName if self.table.is_by_name() => {
+                let rows = tied().filter_map(|(member, value)| {
+                    first_row(member, value, 0, indexed, base, &scratch.singles)
+                });
+                rows.min().map(Row)
             }
             Ties::SmallestName => {
                 let mut smallest: Option<Row> = None;

@@ -25,6 +25,8 @@ pub(super) struct Table {
     known_shapes: FxHashMap<Shape, u32>,
     /// Counts changes in how many nodes there are and which images they have.
     pub(super) census: u64,
+    /// Whether the nodes stand in rows by name, at which census.
+    by_name: Option<(u64, bool)>,
     pub(super) log: RowLog,
     /// The numbers of the rows at the end of the log, as they were after each change. Many look at the same few rows,
     /// one after the other; whoever looks at several entries of one row takes the last for true.
@@ -93,6 +95,20 @@ impl Table {
         for node in cluster.nodes() {
             self.put(node);
         }
+    }
+
+    /// Finds out whether the nodes stand in rows by name, unless that is known of these nodes.
+    pub(super) fn learn_names(&mut self, cluster: &Snapshot) {
+        if self.by_name.is_none_or(|(census, _)| census != self.census) {
+            let rows = (0u32..).zip(&self.occupied).filter(|(_, occupied)| **occupied);
+            let is_by_name = rows.map(|(row, _)| cluster.node(Row(row)).name()).is_sorted();
+            self.by_name = Some((self.census, is_by_name));
+        }
+    }
+
+    /// Whether the nodes stand in rows by name, as far as is known.
+    pub(super) fn is_by_name(&self) -> bool {
+        self.by_name.is_some_and(|(_, is_by_name)| is_by_name)
     }
 
     pub(super) fn resize(&mut self, rows: usize) {

@@ -33,7 +33,7 @@ impl Ranking {
             let reads = &profile.plugins().iter().find(|plugin| plugin.name == scores.plugin)?.reads;
             let changes = reads.node.contains(NodeField::Requested) || reads.node.contains(NodeField::Pods);
             let of_others = reads.feasible_set || reads.all_nodes;
-            if reads.topology || reads.memory || (changes && of_others) {
+            if reads.topology || (changes && of_others) {
                 return None;
             }
             plugins.push(Standard { plugin: scores.plugin, is_relative: reads.feasible_set });

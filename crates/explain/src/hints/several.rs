@@ -1,14 +1,16 @@
 //! What it takes where no one thing helps.
 
+use rustc_hash::FxHashSet;
 use supercargo_engine::FilterWord;
 use supercargo_model::names::resource;
-use supercargo_model::taints::find_forbidding;
+use supercargo_model::taints::{Taint, untolerated};
 use supercargo_model::{Labels, NodeRef, PodSpec};
 
 use super::Search;
 use super::own_rules::{cordon, drop_host_ports};
 use super::resources::{names, quantities, request_less};
 use crate::remedy::{Hint, Remedy};
+use crate::text::enumeration;
 use crate::what_if::tolerate;
 
 impl Search<'_> {
@@ -26,7 +28,7 @@ impl Search<'_> {
         let list: Vec<String> = remedies.iter().map(Remedy::describe).collect();
         let remedy = Remedy::Several { node: node.name().to_string(), remedies };
         self.hint(remedy, &opened, |_| {
-            format!("on {}, which is closest: {}", node.name(), list.join(", and "))
+            format!("on {}, which is closest: {}", node.name(), enumeration(&list, ", and "))
         })
     }
 
@@ -43,7 +45,7 @@ impl Search<'_> {
                 Some(vec![Remedy::Resources { node, missing: quantities(&missing) }])
             }
             "NodeUnschedulable" => {
-                tolerate(spec, &cordon());
+                tolerate(spec, [&cordon()]);
                 Some(vec![Remedy::Uncordon { node: node.name().to_string() }])
             }
             "TaintToleration" => Some(tolerate_all(spec, node)),
@@ -63,12 +65,12 @@ impl Search<'_> {
 }
 
 fn tolerate_all(spec: &mut PodSpec, node: NodeRef<'_>) -> Vec<Remedy> {
-    let mut remedies = Vec::new();
-    while let Some(taint) = find_forbidding(node.taints(), &spec.tolerations).cloned() {
-        tolerate(spec, &taint);
-        remedies.push(Remedy::toleration(&taint));
-    }
-    remedies
+    let mut missing: Vec<&Taint> =
+        untolerated(node.taints(), &spec.tolerations).filter(|taint| taint.forbids_scheduling()).collect();
+    let mut seen = FxHashSet::default();
+    missing.retain(|taint| seen.insert(*taint));
+    tolerate(spec, missing.iter().copied());
+    missing.into_iter().map(Remedy::toleration).collect()
 }
 
 /// Drops what excludes the node from the pod's selector and node affinity, and no more.

@@ -168,7 +168,7 @@ fn place(waits: &PlaceReport, report: &PodReport) -> String {
 fn difference(last: &PastOutcome, now: &Verdict) -> Option<String> {
     let would_go = |placement: &Placement| format!("as computed below, it would go to {}", placement.node);
     match (last, now) {
-        (PastOutcome::Unknown, _) | (_, Verdict::Failed { .. }) => None,
+        (PastOutcome::Unknown, _) | (_, Verdict::Failed { .. } | Verdict::PerNode(_)) => None,
         (PastOutcome::Error { .. } | PastOutcome::NotBound { .. }, _) => None,
         (_, Verdict::Held { .. }) => Some("as computed below, it is not even tried".to_owned()),
         (PastOutcome::Unschedulable { .. }, Verdict::Placed(placement)) => Some(would_go(placement)),

@@ -5,6 +5,7 @@
 
 mod bare;
 mod changes;
+mod copy;
 mod images;
 mod labels;
 mod nominations;

@@ -27,6 +27,15 @@ impl ZoneOrder {
         }
     }
 
+    /// The same nodes in other rows.
+    pub(super) fn moved(&self, moved: impl Fn(Row) -> Row) -> Self {
+        let zones = self.zones.iter().map(|(zone, rows)| {
+            let rows = rows.iter().map(|row| moved(*row)).collect();
+            (zone.clone(), rows)
+        });
+        ZoneOrder { zones: zones.collect() }
+    }
+
     /// The first node of every zone, then the second of every zone, and so on.
     pub(super) fn rows(&self) -> Vec<Row> {
         let deepest = self.zones.iter().map(|(_, rows)| rows.len()).max().unwrap_or(0);

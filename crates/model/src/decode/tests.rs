@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::kinds::{DeviceClass, ReplicaSet, Service};
-use crate::{Cluster, Interner};
+use crate::{Cluster, Interner, Kind, KindId};
 
 /// A pod in which every field that is read says something.
 const POD: &str = r#"{
@@ -323,6 +323,30 @@ fn what_the_object_is() {
     assert!(object.get::<Service>().is_some() && object.get::<ReplicaSet>().is_none());
     // The same kind in another version is another kind: not read.
     assert!(matches!(of("apps/v2", "ReplicaSet"), Ok(Decoded::Unread { .. })));
+}
+
+/// Whether or not somebody else reads the kind, and of no other kind.
+#[test]
+fn objects_of_some_kinds_keep_their_text() {
+    const DEPLOYMENT: KindId =
+        KindId { group: "apps", version: "v1", kind: "Deployment", plural: "deployments" };
+    let decoder = Decoder::new([ReadableKind::of::<ReplicaSet>(), ReadableKind::of::<Service>()], false)
+        .keeping(&[DEPLOYMENT, ReplicaSet::ID]);
+    for (api_version, kind, is_kept) in
+        [("apps/v1", "Deployment", true), ("apps/v1", "ReplicaSet", true), ("v1", "Service", false)]
+    {
+        let json = format!(
+            r#"{{"kind":"{kind}","apiVersion":"{api_version}","metadata":{{"name":"x","namespace":"y"}}}}"#
+        );
+        let Ok(Decoded::Object(object)) = decoder.decode(&json) else { panic!("{kind} is read") };
+        assert_eq!((object.kind.kind, &*object.key.namespace, &*object.key.name), (kind, "y", "x"));
+        assert_eq!(object.raw.as_ref().map(|raw| raw.as_json()), is_kept.then_some(&*json));
+        assert_eq!(object.get::<ReplicaSet>().is_some(), kind == "ReplicaSet");
+    }
+    assert!(matches!(
+        decoder.decode(r#"{"apiVersion":"apps/v1","kind":"DaemonSet"}"#),
+        Ok(Decoded::Unread { .. })
+    ));
 }
 
 #[test]

@@ -74,6 +74,8 @@ pub struct ControllerReference {
     pub kind: Box<str>,
     /// `name`, in the pod's namespace
     pub name: Box<str>,
+    /// `uid`: what tells it from an earlier owner of the same name; empty in manifests written by hand
+    pub uid: Box<str>,
 }
 
 impl Pod {

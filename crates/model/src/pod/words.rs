@@ -385,6 +385,7 @@ impl crate::Interner {
                     api_version: owner.api_version,
                     kind: owner.kind,
                     name: owner.name,
+                    uid: owner.uid,
                 })
             }),
             created_at: metadata.creation_timestamp,

@@ -2,7 +2,7 @@ use supercargo_framework::{
     Actions, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, Filter, Hint, NoArgs, NodeField,
     NodeScore, Normalization, Plugin, PodField, PreScore, Reads, Score, Status,
 };
-use supercargo_model::taints::{Effect, Toleration, find_forbidding};
+use supercargo_model::taints::{Effect, Toleration, find_forbidding, untolerated};
 use supercargo_model::{NodeRef, Pod, Row};
 
 use super::normalize;
@@ -78,9 +78,8 @@ impl Score for TaintToleration {
                 r#"failed to read "PreScoreTaintToleration" from cycleState: not found"#,
             ));
         };
-        let taints = node.taints().iter().filter(|taint| taint.effect == Effect::PreferNoSchedule);
-        let untolerated = taints.filter(|taint| !taint.is_tolerated_by(tolerations)).count();
-        Ok(untolerated as i64)
+        let untolerated = untolerated(node.taints(), tolerations);
+        Ok(untolerated.filter(|taint| taint.effect == Effect::PreferNoSchedule).count() as i64)
     }
 
     fn normalize(&self, _: &Cycle<'_>, scores: &mut [NodeScore]) -> Status {
