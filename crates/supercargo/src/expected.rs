@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use supercargo_client::ApiServer;
 use supercargo_cluster::{ListError, PODS};
+use supercargo_dump::LESS_THAN_NOTHING;
 use supercargo_explain::{
     ADMISSION_KINDS, Explainer, Explanation, WorkloadKind, WorkloadPods, WorkloadSummary, Workloads,
 };
@@ -91,6 +92,9 @@ impl ClusterFiles {
             else {
                 return Ok(None);
             };
+            if let Some(path) = words.negative_amount() {
+                bail!("{}: {path}: {LESS_THAN_NOTHING}", what());
+            }
             words.complete();
             Ok(Some(Arc::new(self.cluster.interner().pod(*words))))
         };
@@ -205,6 +209,11 @@ impl Expected {
     fn is(&self, kind: WorkloadKind, name: &str) -> bool {
         (self.summary.kind, &*self.summary.name) == (kind, name)
             || self.parent.as_ref().is_some_and(|(parent, of)| (*parent, &**of) == (kind, name))
+    }
+
+    /// Whether it would create any pod.
+    pub(crate) fn has_pods(&self) -> bool {
+        !self.pods.is_empty()
     }
 
     /// Whether it is of a namespace.

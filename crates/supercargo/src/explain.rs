@@ -125,7 +125,7 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
         }
         (pods, _) => pods?,
     };
-    if !pods.is_empty() {
+    if !pods.is_empty() || files.expected.iter().any(Expected::has_pods) {
         files.require_nodes()?;
     }
     let kinds = of_a_kind(pods);
