@@ -4,17 +4,17 @@
 //! on everything else (anchors, tags, flow collections, odd numbers). Giving up is always safe, since the general parser
 //! is asked then; reading something wrongly would not be.
 
-use std::ops::Range;
+use std::borrow::Cow;
 
 /// Deeper nesting is left to the general parser.
 const DEPTH_MAX: usize = 100;
-/// Mappings with more keys than this, in no order, are left to the general parser, which finds repeated keys faster.
-const UNSORTED_KEYS_MAX: usize = 256;
+/// Mappings of more lines than this whose keys are in no order are left to the general parser, which finds repeated keys
+/// faster.
+const UNSORTED_LINES_MAX: usize = 2048;
 
 /// The JSON for a YAML document in block style; none if it is not plainly that.
 pub fn to_json(yaml: &str) -> Option<String> {
-    let mut parser =
-        Parser { lines: lines(yaml)?, next: 0, json: String::with_capacity(yaml.len()), keys: Vec::new() };
+    let mut parser = Parser { lines: lines(yaml)?, next: 0, json: String::with_capacity(yaml.len()) };
     let indent = parser.peek()?.indent;
     parser.node(indent, 0)?;
     parser.peek().is_none().then_some(parser.json)
@@ -30,8 +30,6 @@ struct Parser<'a> {
     lines: Vec<Line<'a>>,
     next: usize,
     json: String,
-    /// Where the keys of the open mappings stand in the JSON.
-    keys: Vec<Range<usize>>,
 }
 
 /// The lines with something on them, and how far each is indented. Blank lines are kept, with no text: they matter in
@@ -109,13 +107,12 @@ impl<'a> Parser<'a> {
     fn mapping(&mut self, indent: usize, depth: usize) -> Option<()> {
         self.json.push('{');
         let mut first = true;
-        let (first_key, mut greatest) = (self.keys.len(), 0..0);
+        let mut keys = Keys { first_line: self.next, indent, greatest: "", has_odd: false };
         while let Some(line) = self.peek().filter(|line| line.indent == indent && !is_item(line.text)) {
             let (key, value) = split_key(line.text)?;
             self.comma(&mut first);
-            let key_start = self.json.len();
+            self.check_new(key, &mut keys)?;
             self.key(key)?;
-            self.note_key(key_start..self.json.len(), first_key, &mut greatest)?;
             self.json.push(':');
             self.next += 1;
             if value.is_empty() {
@@ -125,24 +122,30 @@ impl<'a> Parser<'a> {
                 self.scalar(value, indent, true)?;
             }
         }
-        self.keys.truncate(first_key);
         self.json.push('}');
         self.ended(indent)
     }
 
     /// None if the key stands in its mapping already. Keys are mostly sorted, so that one look is enough.
-    fn note_key(&mut self, key: Range<usize>, first_key: usize, greatest: &mut Range<usize>) -> Option<()> {
-        let text = |key: &Range<usize>| &self.json.as_bytes()[key.clone()];
-        if text(greatest) < text(&key) {
-            *greatest = key.clone();
-        } else {
-            let keys = &self.keys[first_key..];
-            if keys.len() > UNSORTED_KEYS_MAX || keys.iter().any(|known| text(known) == text(&key)) {
-                return None;
-            }
+    fn check_new(&self, key: &'a str, keys: &mut Keys<'a>) -> Option<()> {
+        // The same key can be written in several ways.
+        let is_odd = key.starts_with(['"', '\'']) || key.ends_with(' ');
+        if key > keys.greatest && !is_odd && !keys.has_odd {
+            keys.greatest = key;
+            return Some(());
         }
-        self.keys.push(key);
-        Some(())
+        keys.has_odd |= is_odd;
+        keys.greatest = keys.greatest.max(key);
+        let plain = |key: &'a str| match quoted_key(key) {
+            Some(text) => Cow::Owned(text),
+            None => Cow::Borrowed(key.trim_end()),
+        };
+        let lines = &self.lines[keys.first_line..self.next];
+        let mut others =
+            lines.iter().filter(|line| line.indent == keys.indent).filter_map(|line| split_key(line.text));
+        let is_new =
+            lines.len() <= UNSORTED_LINES_MAX && !others.any(|(other, _)| plain(other) == plain(key));
+        is_new.then_some(())
     }
 
     /// After a collection nothing may be indented between it and its parent.
@@ -308,6 +311,19 @@ impl<'a> Parser<'a> {
             self.json.push(',');
         }
     }
+}
+
+/// The keys of a mapping so far.
+struct Keys<'a> {
+    first_line: usize,
+    indent: usize,
+    greatest: &'a str,
+    /// Whether one of them is in quotes, or has a space before its colon.
+    has_odd: bool,
+}
+
+fn quoted_key(key: &str) -> Option<String> {
+    key.starts_with(['"', '\'']).then(|| quoted(key))?.map(|(text, _)| text)
 }
 
 enum Chomp {

@@ -80,7 +80,7 @@ pub(crate) fn cut(text: &str) -> Result<Cut<'_>, Fault> {
         }
         // The indentation belongs to the document.
         let indentation = text[at..content].rsplit(['\n', BYTE_ORDER_MARK]).next().unwrap_or_default();
-        at = yaml::cut(text, content - indentation.len(), not_json, &mut cut)?;
+        at = yaml::cut(text, content - indentation.len(), not_json.as_ref(), &mut cut)?;
     }
     Ok(cut)
 }

@@ -21,6 +21,6 @@ mod write;
 pub use fault::{DumpError, STANDARD_INPUT, Unreadable};
 pub use general::SLOW_YAML_BYTES_MAX;
 pub use mask::{Mask, MaskBuilder};
-pub use read::{Dumps, LeftOut, Location};
+pub use read::{Dumps, LESS_THAN_NOTHING, LeftOut, Location};
 pub use text::to_text;
 pub use write::{ListFormat, ListWriter};

@@ -23,13 +23,16 @@ pub(crate) enum Trouble {
     Meaning { path: FieldPath, object: Option<String>, reason: String },
 }
 
+/// Makes something of the text of an object, whose kind its list may know.
+pub(crate) type Convert<'c, T> = dyn Fn(&str, Option<&ItemKind>) -> Result<T, Trouble> + Sync + 'c;
+
 /// What was made of an object, or what is wrong with it, and the path that leads to it.
 pub(crate) type Found<T> = (Vec<FieldStep>, Result<T, Trouble>);
 
 /// Makes something of every object in a value. `is_cut_visible` is whether a text that was cut cannot be read at all, as with
 /// JSON.
 pub(crate) struct Expansion<'c, T> {
-    pub(crate) convert: &'c (dyn Fn(&str, Option<&ItemKind>) -> Result<T, Trouble> + Sync),
+    pub(crate) convert: &'c Convert<'c, T>,
     pub(crate) is_cut_visible: bool,
 }
 

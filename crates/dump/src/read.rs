@@ -15,7 +15,7 @@ use crate::block_yaml;
 use crate::cut::{Cut, Form, Piece, cut};
 use crate::fault::{DumpError, Fault};
 use crate::general;
-use crate::objects::{Expansion, Found, Frame, ItemKind, Trouble};
+use crate::objects::{Convert, Expansion, Found, Frame, ItemKind, Trouble};
 use crate::place::{find_in_json, find_in_yaml, position};
 
 /// How many pieces a core takes at a time.
@@ -23,6 +23,8 @@ const BLOCK_PIECES: usize = 128;
 
 /// As much stack as nesting to the limit takes, also where nothing is optimised, and several times over.
 const STACK_BYTES: usize = 16 << 20;
+/// What is said of requests and limits below zero.
+pub const LESS_THAN_NOTHING: &str = "nobody can ask for less than nothing; make it 0 or more";
 
 /// Dumps, cut into pieces and ready to be read.
 #[derive(Debug)]
@@ -124,7 +126,7 @@ impl<'a> Dumps<'a> {
 
     fn convert<T: Send, E: From<DumpError>>(
         &self,
-        convert: &(dyn Fn(&str, Option<&ItemKind>) -> Result<T, Trouble> + Sync),
+        convert: &Convert<'_, T>,
         mut each: impl FnMut(Location, T) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut count = 0;
@@ -155,7 +157,7 @@ enum Stop<E> {
 impl<'a> Dump<'a> {
     fn convert<T: Send, E: From<DumpError>>(
         &self,
-        convert: &(dyn Fn(&str, Option<&ItemKind>) -> Result<T, Trouble> + Sync),
+        convert: &Convert<'_, T>,
         mut each: impl FnMut(Source, usize, T) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut next = 0;
@@ -192,7 +194,7 @@ impl<'a> Dump<'a> {
         broken: Piece<'a>,
         fault: Fault,
         handed_on: usize,
-        convert: &(dyn Fn(&str, Option<&ItemKind>) -> Result<T, Trouble> + Sync),
+        convert: &Convert<'_, T>,
     ) -> Result<Vec<Found<T>>, DumpError> {
         let whole = &self.cut.wholes[broken.whole];
         let fault = fault.within(self.offset_of(broken.text));
@@ -269,7 +271,7 @@ impl<'a> Dump<'a> {
     fn in_order<T: Send, E>(
         &self,
         first: usize,
-        convert: &(dyn Fn(&str, Option<&ItemKind>) -> Result<T, Trouble> + Sync),
+        convert: &Convert<'_, T>,
         mut each: impl FnMut(usize, Piece<'a>, Result<Vec<Found<T>>, Fault>) -> Result<(), E>,
     ) -> Result<(), E> {
         let pieces = &self.cut.pieces[first..];
@@ -347,7 +349,7 @@ fn decode(decoder: &Decoder, json: &str, kind: Option<&ItemKind>) -> Result<Obje
             Some(path) => {
                 let metadata = words.metadata();
                 let object = Some(format!("Pod {}/{}", metadata.namespace, metadata.name));
-                let reason = format!("{path}: nobody can ask for less than nothing; make it 0 or more");
+                let reason = format!("{path}: {LESS_THAN_NOTHING}");
                 Err(Trouble::Meaning { path, object, reason })
             }
         },
@@ -449,7 +451,7 @@ impl fmt::Display for LeftOut {
 fn read_piece<T>(
     piece: Piece<'_>,
     kind: Option<&ItemKind>,
-    convert: &(dyn Fn(&str, Option<&ItemKind>) -> Result<T, Trouble> + Sync),
+    convert: &Convert<'_, T>,
 ) -> Result<Vec<Found<T>>, Fault> {
     let expansion = Expansion { convert, is_cut_visible: matches!(piece.form, Form::Json | Form::JsonItem) };
     let text = piece.text;

@@ -190,15 +190,19 @@ impl Decoder {
 
     fn other_version(&self, api_version: &str, kind: &str) -> Option<OtherVersion> {
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
-        let readable =
-            self.kinds.iter().find(|readable| readable.id.kind == kind && readable.id.group == group)?;
-        Some(OtherVersion { found: format!("{kind} ({api_version})"), read: readable.id })
+        let read = self.read_kinds().find(|read| read.kind == kind && read.group == group)?;
+        Some(OtherVersion { found: format!("{kind} ({api_version})"), read })
+    }
+
+    /// The kinds that are read, or kept as text.
+    fn read_kinds(&self) -> impl Iterator<Item = KindId> {
+        self.kinds.iter().map(|readable| readable.id).chain(self.kept.iter().copied())
     }
 
     /// What kind may be meant: another spelling in the same apiVersion, or the kind's own apiVersion.
     fn meant(&self, api_version: &str, kind: &str) -> Option<String> {
         let core = CORE.iter().chain(&["Node", "Pod"]).map(|kind| ("v1".to_owned(), *kind));
-        let read = self.kinds.iter().map(|readable| (readable.id.api_version(), readable.id.kind));
+        let read = self.read_kinds().map(|read| (read.api_version(), read.kind));
         let known: Vec<(String, &str)> = core.chain(read).collect();
         if let Some((of, _)) = known.iter().find(|(_, known)| *known == kind) {
             return Some(format!("apiVersion {of:?}"));

@@ -300,7 +300,9 @@ impl ClusterFiles {
 
     /// Leaves out pending pods of other namespaces. One that no object in the files has is an error.
     pub(crate) fn keep_namespace(&mut self, namespace: &str) -> anyhow::Result<()> {
-        if self.place == FILES && !self.namespaces.contains(namespace) {
+        let is_known = self.namespaces.contains(namespace)
+            || self.expected.iter().any(|expected| expected.is_of(namespace));
+        if self.place == FILES && !is_known {
             bail!(
                 "no object in the files is of the namespace {namespace:?}; {}",
                 self.known_namespaces(namespace)

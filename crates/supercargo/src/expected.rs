@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use supercargo_client::ApiServer;
 use supercargo_cluster::{ListError, PODS};
+use supercargo_dump::LESS_THAN_NOTHING;
 use supercargo_explain::{
     ADMISSION_KINDS, Explainer, Explanation, WorkloadKind, WorkloadPods, WorkloadSummary, Workloads,
 };
@@ -95,6 +96,9 @@ impl ClusterFiles {
             else {
                 return Ok(None);
             };
+            if let Some(path) = words.negative_amount() {
+                bail!("{}: {path}: {LESS_THAN_NOTHING}", what());
+            }
             words.complete();
             Ok(Some(Arc::new(self.cluster.interner().pod(*words))))
         };
@@ -221,6 +225,11 @@ impl Expected {
     /// A pod of it, to be explained.
     pub(crate) fn first(&self) -> Option<&Arc<Pod>> {
         self.pods.first().or(self.waiting.first())
+    }
+
+    /// Whether it would create any pod.
+    pub(crate) fn has_pods(&self) -> bool {
+        !self.pods.is_empty()
     }
 
     /// Whether it is of a namespace.

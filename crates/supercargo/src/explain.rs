@@ -148,7 +148,7 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
     } else {
         Tasks::of_names(&mut gathered, &names)
     };
-    if !tasks.tasks.is_empty() || !tasks.expected.is_empty() {
+    if !tasks.tasks.is_empty() || tasks.expected.iter().any(Expected::has_pods) {
         gathered.files.require_nodes()?;
     }
     let explanations = explain_all(&scheduler, &mut gathered, &tasks)?;

@@ -4,7 +4,7 @@ mod support;
 
 use std::path::Path;
 
-use support::supercargo;
+use support::{check, supercargo};
 
 /// The file that the commands are given as `FILE`.
 fn example() -> String {
@@ -254,6 +254,15 @@ error: <stdin>, line 68, column 16: Pod default/web-1: spec.containers[0].resour
 ",
         ),
         (
+            "less than nothing in a workload",
+            EXPLAIN,
+            cluster()
+                + "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  selector: {matchLabels: {a: b}}\n  template:\n    \
+                   metadata: {labels: {a: b}}\n    spec: {containers: [{name: c, resources: {requests: {cpu: -1}}}]}\n",
+            1,
+            "error: deployment default/web: spec.containers[0].resources.requests.cpu: nobody can ask for less than nothing; make it 0 or more\n",
+        ),
+        (
             "garbage behind a list",
             EXPLAIN,
             cluster() + "---\ngarbage\n",
@@ -274,8 +283,9 @@ fn each_mistake_gets_an_answer_that_helps() {
         let arguments: Vec<&str> =
             arguments.iter().map(|argument| if *argument == "FILE" { &example } else { *argument }).collect();
         let output = supercargo(&arguments, &stdin);
+        check(&output, code, &[]);
         let said = String::from_utf8_lossy(&output.stderr).replace(&example, "FILE");
-        assert_eq!((said.as_str(), output.status.code()), (expected, Some(code)), "{name}");
+        assert_eq!(said, expected, "{name}");
     }
 }
 

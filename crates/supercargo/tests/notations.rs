@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use support::{check, run};
+use support::{check, supercargo};
 use writers::{flow, list, pretty, typed_list, utf16};
 
 fn example() -> String {
@@ -18,7 +18,7 @@ fn example() -> String {
 
 /// The objects of the example, by the program itself.
 fn objects() -> Vec<Value> {
-    let output = run(&["dump", "-f", "-", "-o", "json"], example().as_bytes());
+    let output = supercargo(&["dump", "-f", "-", "-o", "json"], &example());
     check(&output, 0, &[]);
     let list: Value = serde_json::from_slice(&output.stdout).expect("is JSON");
     list["items"].as_array().expect("is a list").clone()
@@ -175,7 +175,7 @@ fn the_same_objects_get_the_same_answer() {
     let answers = |text: &[u8]| {
         fs::write(&file.0, text).expect("the temporary directory can be written");
         commands.map(|(arguments, is_file)| {
-            let output = run(arguments, if is_file { b"" } else { text });
+            let output = supercargo(arguments, if is_file { &[][..] } else { text });
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             (output.status.code(), text(&output.stdout), text(&output.stderr))
         })

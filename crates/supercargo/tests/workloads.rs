@@ -192,6 +192,12 @@ fn capacity_counts_more_pods_of_a_workload() {
     assert!(!String::from_utf8_lossy(&output.stdout).contains("default/"), "the manifest only: {output:?}");
     let output = supercargo(&["explain", "-f", "-", "-f", &file, "-n", "other"], &cluster());
     check(&output, 1, &["no object in the files is of the namespace \"other\""]);
+    let output = supercargo(&["explain", "-f", "-", "-f", &file, "-n", "default"], &cluster());
+    check(&output, 0, &[]);
+    assert!(
+        !String::from_utf8_lossy(&output.stdout).contains("shop/web"),
+        "of another namespace: {output:?}"
+    );
     std::fs::remove_dir_all(&folder).expect("the folder is there");
     for like in ["deploy/web", "shop/deploy/web"] {
         let output = supercargo(&["capacity", "-f", "-", "-n", "shop", "--like", like], &(cluster() + &web));

@@ -93,6 +93,10 @@ fn what_is_left_to_the_general_parser() {
         "a: 1\na: 2",
         "b: 1\na: 2\n\"b\": 3",
         "c:\n  a: 1\n  b: 1\n  'a': 2",
+        "a: 1\na : 2",
+        "'a': 1\nb: 2\na: 3",
+        "b:\n- a: 1\na: 1\nb: 2",
+        "- b: 1\n  a: 2\n  b: 1",
     ] {
         assert_eq!(to_json(yaml), None, "{yaml:?}");
     }

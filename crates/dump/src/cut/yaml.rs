@@ -19,7 +19,7 @@ const ITEMS_LINE: &str = "items:\n";
 pub(super) fn cut<'a>(
     text: &'a str,
     start: usize,
-    not_json: Option<Fault>,
+    not_json: Option<&Fault>,
     cut: &mut Cut<'a>,
 ) -> Result<usize, Fault> {
     let mut scan = Scan { text, part: Part::new(start), parts: Vec::new(), is_directives: true };
@@ -42,7 +42,7 @@ pub(super) fn cut<'a>(
             cut.push_piece(written, Form::Yaml);
         } else {
             is_open = true;
-            cut.push_whole(written, Form::Yaml, not_json.clone());
+            cut.push_whole(written, Form::Yaml, not_json.cloned());
             if cut.pieces.len() == first + 1 {
                 cut.wholes.last_mut().expect("one was just pushed").text = whole;
             }

@@ -126,7 +126,7 @@ fn all_ways_to_write_two_objects_come_to_the_same() {
         format!("{a}---\n{json_b}"),
         format!("{a}{json_b}"),
         format!("{a}--- {json_b}\n"),
-        format!("--- {{kind: A, a: 1}}\n--- {{kind: B, b: {{c: [2, x]}}}}\n"),
+        "--- {kind: A, a: 1}\n--- {kind: B, b: {c: [2, x]}}\n".to_owned(),
         "{kind: A, a: 1}\n{kind: B, b: {c: [2, x]}}\n".to_owned(),
         format!("{json_a}\n\u{feff}{b}"),
         format!("{a}\u{feff}{b}"),

@@ -57,7 +57,7 @@ pub(crate) fn ask(arguments: &[&str]) -> Result<Answer, String> {
 
 /// Runs a command as a process.
 pub(crate) fn ask_process(arguments: &[&str], stdin: &[u8]) -> Result<Answer, String> {
-    let Output { status, stdout, stderr } = support::run(arguments, stdin);
+    let Output { status, stdout, stderr } = support::supercargo(arguments, stdin);
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     let code = code.ok_or_else(|| format!("{}: ended by {status}", shown(arguments)))?;
     let text = |bytes: Vec<u8>| {

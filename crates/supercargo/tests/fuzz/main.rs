@@ -10,6 +10,7 @@ mod checks;
 mod mutate;
 mod notations;
 #[path = "../support/mod.rs"]
+#[expect(dead_code, reason = "seeds are checked by properties, not by words")]
 mod support;
 mod trial;
 mod values;

@@ -4,13 +4,7 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
 /// Runs the binary; `stdin` is all it gets to read.
-#[allow(dead_code, reason = "not every test gives text")]
-pub(crate) fn supercargo(arguments: &[&str], stdin: &str) -> Output {
-    run(arguments, stdin.as_bytes())
-}
-
-/// The same with input that need not be text.
-pub(crate) fn run(arguments: &[&str], stdin: &[u8]) -> Output {
+pub(crate) fn supercargo(arguments: &[&str], stdin: &(impl AsRef<[u8]> + ?Sized)) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_supercargo"))
         .args(arguments)
         // Whatever cluster the machine knows, tests ask none.
@@ -24,13 +18,12 @@ pub(crate) fn run(arguments: &[&str], stdin: &[u8]) -> Output {
         .expect("the binary was built for this test");
     let mut input = child.stdin.take().expect("standard input is piped");
     // A program that has seen enough may close its end first.
-    let _ = input.write_all(stdin);
+    let _ = input.write_all(stdin.as_ref());
     drop(input);
     child.wait_with_output().expect("the binary ends")
 }
 
 /// Checks how a run ended, and that its output says these things.
-#[allow(dead_code, reason = "not every test looks for words only")]
 #[track_caller]
 pub(crate) fn check(output: &Output, code: i32, expected: &[&str]) {
     let text =
