@@ -48,7 +48,7 @@ pub fn render(explanation: &Explanation, detail: Detail) -> String {
             push_line(&mut text, &format!("{pod} is not tried{alike}: {reason} ({plugin})"));
         }
         Verdict::Failed { error } => {
-            push_line(&mut text, &format!("{pod} cannot be decided{alike}: {error}"))
+            push_line(&mut text, &format!("{pod} cannot be decided{alike}: {error}"));
         }
         Verdict::Placed(placement) => {
             push_line(&mut text, &format!("{pod} would go to {}{alike}", placement.node));
