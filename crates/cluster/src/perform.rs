@@ -38,7 +38,7 @@ const SERIES_INTERVAL: Duration = Duration::from_secs(60);
 
 /// How long the first of some events waits for others before they are told. Nobody waits for an event, and telling many in one go
 /// costs a fraction of telling each by itself, in a process that has nothing else to do and finds every cache cold.
-const EVENTS_GATHERED_FOR: Duration = Duration::from_millis(100);
+const EVENTS_GATHERED_FOR: Duration = Duration::from_millis(500);
 
 /// What a performer needs.
 #[derive(Clone, Debug)]

@@ -32,9 +32,9 @@ use supercargo_client::ApiServer;
 pub use whole_list::{ListError, ListRequest, WholeList, list};
 
 /// Pods.
-pub const PODS: KindId = KindId { group: "", version: "v1", kind: "Pod", plural: "pods" };
+pub const PODS: KindId = KindId::POD;
 /// Nodes.
-pub const NODES: KindId = KindId { group: "", version: "v1", kind: "Node", plural: "nodes" };
+pub const NODES: KindId = KindId::NODE;
 
 /// The pods that kube-scheduler looks at: one that has run its course goes as if it were deleted.
 pub const PODS_NOT_FINISHED: &str = "status.phase!=Succeeded,status.phase!=Failed";

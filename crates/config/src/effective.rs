@@ -66,7 +66,8 @@ fn document(api_version: &str, kind: &str, value: serde_json::Result<Value>) -> 
     print_yaml(&typed(api_version, kind, value.expect("our types hold nothing that JSON cannot")))
 }
 
-pub(crate) fn print_yaml(value: &Value) -> String {
+/// A value as YAML, as the configuration is printed.
+pub fn print_yaml(value: &Value) -> String {
     let options = serde_saphyr::ser_options! { compact_list_indent: true };
     serde_saphyr::to_string_with_options(value, options).expect("YAML can hold whatever JSON can")
 }

@@ -43,7 +43,7 @@ mod words;
 pub use build::{build_profile, build_profiles};
 pub use bytes::Bytes;
 pub use decode::{Loaded, load, load_all, read};
-pub use effective::{effective, to_yaml};
+pub use effective::{effective, print_yaml, to_yaml};
 pub use merge::merged_plugins;
 pub use minimal::{minimal_json, minimal_yaml};
 pub use own::{SupercargoConfiguration, TieBreak};

@@ -7,6 +7,7 @@ use supercargo_engine::{Evaluation, Rules, Thoroughness, Ties, evaluate};
 use supercargo_framework::{Context, Profile};
 use supercargo_model::Pod;
 
+use crate::doubt::{Doubt, MissingReport};
 use crate::hints::find_hints;
 use crate::journal::Asked;
 use crate::obstacles::Obstacles;
@@ -51,6 +52,18 @@ pub struct Explanation {
     /// What the scheduler says that runs, if it was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<Asked>,
+    /// What to know before the rest, such as that nobody schedules.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Whether it may become of it something else than is said: something that counts could not be read.
+    #[serde(rename = "uncertain", skip_serializing_if = "is_false")]
+    pub is_uncertain: bool,
+    /// The plugins that may be wrong about it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<Doubt>,
+    /// What could not be read, whether it matters for this pod or not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<MissingReport>,
     /// What would become of it.
     #[serde(flatten)]
     pub verdict: Verdict,
@@ -80,6 +93,23 @@ pub enum Verdict {
     },
 }
 
+impl Explanation {
+    /// What becomes of a pod, and nothing else yet.
+    pub(crate) fn new(pod: String, verdict: Verdict) -> Self {
+        Explanation {
+            pod,
+            alike: Vec::new(),
+            workload: None,
+            scheduler: None,
+            notes: Vec::new(),
+            is_uncertain: false,
+            doubts: Vec::new(),
+            missing: Vec::new(),
+            verdict,
+        }
+    }
+}
+
 impl<'a> Explainer<'a> {
     /// Explains pods with these plugins, on this cluster.
     pub fn new(profile: &'a Profile, context: Context<'a>) -> Self {
@@ -88,8 +118,7 @@ impl<'a> Explainer<'a> {
 
     /// Explains one pod.
     pub fn explain(&self, pod: &Arc<Pod>) -> Explanation {
-        let verdict = self.verdict(pod);
-        Explanation { pod: pod.key(), alike: Vec::new(), workload: None, scheduler: None, verdict }
+        Explanation::new(pod.key(), self.verdict(pod))
     }
 
     fn verdict(&self, pod: &Arc<Pod>) -> Verdict {
@@ -124,4 +153,10 @@ impl<'a> Explainer<'a> {
     pub(crate) fn evaluate(&self, pod: &Arc<Pod>, thoroughness: Thoroughness) -> Evaluation {
         evaluate(self.profile, self.context.clone(), pod, RULES, thoroughness, &mut 0)
     }
+}
+
+/// What is certain is not mentioned.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "how serde asks")]
+pub(crate) fn is_false(flag: &bool) -> bool {
+    !flag
 }

@@ -4,6 +4,7 @@
 //! tried: each [`Hint`] comes from an evaluation in which the pod did fit.
 
 mod capacity;
+mod doubt;
 mod explanation;
 mod hints;
 mod journal;
@@ -20,6 +21,9 @@ mod workloads;
 pub use capacity::{
     COPIES_DEFAULT_MAX, COPIES_MAX, Capacity, CapacityLimit, CapacityOptions, CountingLimit, NodeCapacity,
     capacity, template,
+};
+pub use doubt::{
+    Doubt, Missing, MissingReason, MissingReport, Part, doubt_sentence, doubts, kind_name, missing_sentence,
 };
 pub use explanation::{Explainer, Explanation, Verdict};
 pub use journal::{

@@ -8,10 +8,14 @@ use supercargo_engine::Evaluation;
 use supercargo_framework::Nomination;
 use supercargo_model::{Pod, Snapshot};
 
+use crate::explanation::is_false;
 use crate::remedy::Hint;
 
 /// How many nodes are named as examples of one obstacle.
 pub(crate) const EXAMPLES_MAX: usize = 20;
+
+/// Who rejected nodes, where that is several plugins at once.
+pub(crate) const UNATTRIBUTED: &str = "PreFilter";
 
 /// Why a pod fits nowhere, and what would help.
 #[derive(Clone, Debug, Serialize)]
@@ -41,6 +45,9 @@ pub struct Obstacle {
     pub nodes: usize,
     /// Some of them.
     pub examples: Vec<String>,
+    /// Whether it may be wrong, because something that counts could not be read.
+    #[serde(rename = "uncertain", skip_serializing_if = "is_false")]
+    pub is_uncertain: bool,
 }
 
 /// Where the scheduler will make room.
@@ -53,6 +60,9 @@ pub struct Preemption {
     /// The pods that have to go as well, but are terminating already.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub leaving: Vec<(String, i32)>,
+    /// Whether it may be wrong, because something that counts could not be read.
+    #[serde(rename = "uncertain", skip_serializing_if = "is_false")]
+    pub is_uncertain: bool,
 }
 
 impl Obstacles {
@@ -65,6 +75,7 @@ impl Obstacles {
                 reason: reason.to_owned(),
                 nodes: 0,
                 examples: Vec::new(),
+                is_uncertain: false,
             });
             group.nodes += nodes;
             if let Some(node) = node.filter(|_| group.examples.len() < EXAMPLES_MAX) {
@@ -81,7 +92,7 @@ impl Obstacles {
         let not_looked_at = cluster.node_count() - diagnosis.nodes.len();
         if not_looked_at > 0 {
             for reason in diagnosis.others.reasons() {
-                count(diagnosis.others.plugin().unwrap_or("PreFilter"), reason, None, not_looked_at);
+                count(diagnosis.others.plugin().unwrap_or(UNATTRIBUTED), reason, None, not_looked_at);
             }
         }
         let mut obstacles: Vec<Obstacle> = groups.into_values().collect();
@@ -105,6 +116,7 @@ impl Preemption {
             node: node.to_string(),
             victims: evaluation.evicted().map(describe).collect(),
             leaving: leaving.map(describe).collect(),
+            is_uncertain: false,
         })
     }
 }

@@ -102,6 +102,7 @@ impl Explainer<'_> {
                 .take(EXAMPLES_MAX)
                 .map(str::to_owned)
                 .collect(),
+            is_uncertain: false,
         });
         let count = |wanted: OnItsNode| tried.iter().filter(|(_, how)| *how == wanted).count();
         let verdict = Verdict::PerNode(PerNode {
@@ -111,7 +112,7 @@ impl Explainer<'_> {
             obstacles: obstacles.collect(),
             example,
         });
-        Explanation { pod: name.to_owned(), alike: Vec::new(), workload: None, scheduler: None, verdict }
+        Explanation::new(name.to_owned(), verdict)
     }
 
     fn example(&self, pod: &Arc<Pod>) -> Option<NodeExample> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use supercargo_model::taints::Taint;
 
+use crate::explanation::is_false;
 use crate::text::enumeration;
 use crate::what_if::taint_text;
 
@@ -19,6 +20,9 @@ pub struct Hint {
     pub opens: usize,
     /// Some of them.
     pub examples: Vec<String>,
+    /// Whether it may be wrong, because something that counts could not be read.
+    #[serde(rename = "uncertain", skip_serializing_if = "is_false")]
+    pub is_uncertain: bool,
 }
 
 /// What to change.
@@ -124,6 +128,11 @@ impl Remedy {
             value: taint.value.to_string(),
             effect: effect.to_owned(),
         }
+    }
+
+    /// Whether it is about pods that the scheduler would evict.
+    pub(crate) fn evicts(&self) -> bool {
+        matches!(self, Remedy::Priority { .. })
     }
 
     /// What to change, in words for people.

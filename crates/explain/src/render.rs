@@ -5,12 +5,18 @@ use std::fmt::Write;
 use supercargo_model::printable;
 
 use crate::capacity::{Capacity, CapacityLimit};
+use crate::doubt::{Doubt, doubt_sentence};
 use crate::explanation::{Explanation, Verdict};
 use crate::journal::push_report;
 use crate::obstacles::{Obstacle, Obstacles, Preemption};
 use crate::per_node::PerNode;
 use crate::placement::Placement;
 use crate::text::nodes;
+
+/// What stands before a line that may be wrong.
+const MARK: &str = "? ";
+/// What stands behind a verdict that may be wrong.
+const UNCERTAIN: &str = " (uncertain)";
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,33 +43,53 @@ pub fn render(explanation: &Explanation, detail: Detail) -> String {
     if let Some(asked) = &explanation.scheduler {
         push_report(&mut text, asked);
     }
+    for note in &explanation.notes {
+        push_line(&mut text, note);
+    }
     let alike = match explanation.alike.len() {
         0 => String::new(),
         1 => format!(", as {} would", explanation.alike[0]),
         more => format!(", as {more} others would"),
     };
     let pod = &explanation.pod;
+    let mark = if explanation.is_uncertain { UNCERTAIN } else { "" };
     match &explanation.verdict {
         Verdict::Held { plugin, reason } => {
-            push_line(&mut text, &format!("{pod} is not tried{alike}: {reason} ({plugin})"));
+            push_line(&mut text, &format!("{pod} is not tried{alike}{mark}: {reason} ({plugin})"));
         }
         Verdict::Failed { error } => {
-            push_line(&mut text, &format!("{pod} cannot be decided{alike}: {error}"));
+            push_line(&mut text, &format!("{pod} cannot be decided{alike}{mark}: {error}"));
         }
         Verdict::Placed(placement) => {
-            push_line(&mut text, &format!("{pod} would go to {}{alike}", placement.node));
+            push_line(&mut text, &format!("{pod} would go to {}{alike}{mark}", placement.node));
+            push_doubts(&mut text, &explanation.doubts);
             render_placement(&mut text, placement, detail);
         }
         Verdict::Pending(obstacles) => {
-            push_line(
-                &mut text,
-                &format!("{pod} would stay pending{alike}: none of {} fits", nodes(obstacles.nodes)),
-            );
+            let why = match obstacles.nodes {
+                0 => "there is no node".to_owned(),
+                count => format!("none of {} fits", nodes(count)),
+            };
+            push_line(&mut text, &format!("{pod} would stay pending{alike}{mark}: {why}"));
+            push_doubts(&mut text, &explanation.doubts);
             render_obstacles(&mut text, obstacles, detail);
         }
-        Verdict::PerNode(per_node) => render_per_node(&mut text, pod, per_node, detail),
+        Verdict::PerNode(per_node) => {
+            render_per_node(&mut text, &format!("{pod}{mark}"), per_node, detail);
+            push_doubts(&mut text, &explanation.doubts);
+        }
+    }
+    if matches!(explanation.verdict, Verdict::Held { .. } | Verdict::Failed { .. }) {
+        push_doubts(&mut text, &explanation.doubts);
     }
     text
+}
+
+/// What may be wrong, right below what it is about.
+pub(crate) fn push_doubts(text: &mut String, doubts: &[Doubt]) {
+    if let Some(sentence) = doubt_sentence(doubts) {
+        push_line(text, &format!("  {MARK}note: {sentence}"));
+    }
 }
 
 fn render_placement(text: &mut String, placement: &Placement, detail: Detail) {
@@ -118,21 +144,27 @@ fn render_per_node(text: &mut String, workload: &str, per_node: &PerNode, detail
             }
             hints => {
                 text.push_str(&format!("  what would help on {}:\n", example.node));
-                hints.iter().for_each(|hint| text.push_str(&format!("    - {}\n", hint.text)));
+                for hint in hints {
+                    push_line(text, &format!("    - {}{}", mark(hint.is_uncertain), hint.text));
+                }
             }
         }
     }
 }
 
 fn render_obstacles(text: &mut String, obstacles: &Obstacles, detail: Detail) {
+    if obstacles.nodes == 0 {
+        return;
+    }
     push_obstacles(text, &obstacles.obstacles, detail);
     if let Some(preemption) = &obstacles.preemption {
-        push_line(text, &format!("  {}", preemption_text(preemption, detail)));
+        let mark = mark(preemption.is_uncertain);
+        push_line(text, &format!("  {mark}{}", preemption_text(preemption, detail)));
     }
     if !obstacles.hints.is_empty() {
         push_line(text, "  what would help:");
         for hint in &obstacles.hints {
-            let mut line = format!("    - {}", hint.text);
+            let mut line = format!("    - {}{}", mark(hint.is_uncertain), hint.text);
             let is_named = hint.examples.iter().any(|node| hint.text.contains(node.as_str()));
             if hint.opens > 1 || !is_named {
                 line.push_str(&format!(" ({})", shorten_of(&hint.examples, detail.nodes(), hint.opens)));
@@ -147,13 +179,17 @@ fn render_obstacles(text: &mut String, obstacles: &Obstacles, detail: Detail) {
     }
 }
 
+fn mark(is_uncertain: bool) -> &'static str {
+    if is_uncertain { MARK } else { "" }
+}
+
 fn preemption_text(preemption: &Preemption, detail: Detail) -> String {
     let list = |pods: &[(String, i32)]| {
         let pods: Vec<String> =
             pods.iter().map(|(pod, priority)| format!("{pod} (priority {priority})")).collect();
         shorten(&pods, detail.nodes())
     };
-    let Preemption { node, victims, leaving } = preemption;
+    let Preemption { node, victims, leaving, .. } = preemption;
     let verb = if leaving.len() == 1 { "is" } else { "are" };
     match (&victims[..], &leaving[..]) {
         (victims, []) => format!("the scheduler will make room on {node} by evicting {}", list(victims)),
@@ -174,7 +210,7 @@ fn push_obstacles(text: &mut String, obstacles: &[Obstacle], detail: Detail) {
         rows.push(vec![
             obstacle.nodes.to_string(),
             obstacle.plugin.clone(),
-            obstacle.reason.clone(),
+            format!("{}{}", mark(obstacle.is_uncertain), obstacle.reason),
             shorten_of(&obstacle.examples, detail.nodes(), obstacle.nodes),
         ]);
     }

@@ -83,6 +83,6 @@ pub use points::{
 };
 pub use profile::{Named, Profile};
 pub use quirks::{DIFFERENCES, Difference, Fixes, QUIRKS, Quirk, quirks_reference};
-pub use reads::{Field, FieldSet, NodeField, PodField, Query, QueryAnswer, QuerySource, Reads};
+pub use reads::{Field, FieldSet, NodeField, PodField, Query, QueryAnswer, QuerySource, Reads, Unread};
 pub use registry::{DuplicatePlugin, PluginType, Registry};
 pub use status::{Code, Status};

@@ -10,8 +10,8 @@ use crate::points::{
     Bind, Filter, Permit, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter, PreScore, QueueSort, Reserve,
     Score,
 };
-use crate::reads::Reads;
-use supercargo_model::Pod;
+use crate::reads::{Reads, Unread};
+use supercargo_model::{Pod, Snapshot};
 
 /// A scheduler plugin: a name, its arguments, and the extension points it takes part in.
 pub trait Plugin: Send + Sync + Sized + 'static {
@@ -37,6 +37,18 @@ pub trait Plugin: Send + Sync + Sized + 'static {
     fn concerns(&self, pod: &Pod) -> bool {
         let _ = pod;
         true
+    }
+
+    /// Whether what the plugin says about a pod may depend on objects that could not be read. It is asked about kinds that it
+    /// [reads](Plugin::reads), pods included; if it does not say, it may. Whoever explains marks what depends on them.
+    fn depends_on(&self, unread: &Unread, pod: &Pod, cluster: &Snapshot) -> bool {
+        let _ = (unread, pod, cluster);
+        true
+    }
+
+    /// What the plugin decides about, in a few words that finish the sentence "the answer may be wrong about …".
+    fn subject(&self) -> &'static str {
+        Self::NAME
     }
 }
 
@@ -119,6 +131,8 @@ pub struct Extensions<P> {
 
 type Cast<P, T> = Option<fn(Arc<P>) -> Arc<T>>;
 
+type DependsOn = dyn Fn(&Unread, &Pod, &Snapshot) -> bool + Send + Sync;
+
 /// A plugin ready for use, seen through each of its extension points.
 #[derive(Clone)]
 pub struct PluginInstance {
@@ -126,7 +140,10 @@ pub struct PluginInstance {
     pub name: &'static str,
     /// What it reads.
     pub reads: Reads,
+    /// See [`Plugin::subject`].
+    pub subject: &'static str,
     concerns: Arc<dyn Fn(&Pod) -> bool + Send + Sync>,
+    depends_on: Arc<DependsOn>,
     pub(crate) pre_enqueue: Option<Arc<dyn PreEnqueue>>,
     pub(crate) queue_sort: Option<Arc<dyn QueueSort>>,
     pub(crate) pre_filter: Option<Arc<dyn PreFilter>>,
@@ -188,11 +205,13 @@ macro_rules! points {
 
             pub(crate) fn instantiate(self, plugin: P) -> PluginInstance {
                 let plugin = Arc::new(plugin);
-                let asked = plugin.clone();
+                let (asked, judge) = (plugin.clone(), plugin.clone());
                 PluginInstance {
                     name: P::NAME,
                     reads: plugin.reads(),
+                    subject: plugin.subject(),
                     concerns: Arc::new(move |pod| asked.concerns(pod)),
+                    depends_on: Arc::new(move |unread, pod, cluster| judge.depends_on(unread, pod, cluster)),
                     $($method: self.$method.map(|cast| cast(plugin.clone())),)*
                     enqueue: self.enqueue.map(|cast| cast(plugin.clone())),
                     memories: self.memories,
@@ -231,6 +250,11 @@ impl PluginInstance {
     /// See [`Plugin::concerns`].
     pub fn concerns(&self, pod: &Pod) -> bool {
         (self.concerns)(pod)
+    }
+
+    /// Whether what the plugin says about a pod may depend on objects that could not be read.
+    pub fn depends_on(&self, unread: &Unread, pod: &Pod, cluster: &Snapshot) -> bool {
+        self.reads.includes(unread.kind) && self.concerns(pod) && (self.depends_on)(unread, pod, cluster)
     }
 
     /// Makes the types that the plugin remembers known.

@@ -32,6 +32,15 @@ pub struct Reads {
     pub queries: Vec<Query>,
 }
 
+/// Objects that a plugin would read, and that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// Their kind.
+    pub kind: KindId,
+    /// The one namespace whose objects of that kind are known all the same.
+    pub known_namespace: Option<Box<str>>,
+}
+
 /// A set of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldSet<F> {
@@ -156,7 +165,27 @@ impl QueryAnswer {
     }
 }
 
+impl Unread {
+    /// Whether those of a namespace are known.
+    pub fn knows(&self, namespace: &str) -> bool {
+        self.known_namespace.as_deref() == Some(namespace)
+    }
+}
+
 impl Reads {
+    /// Whether objects of a kind are read, be they pods or nodes.
+    pub fn includes(&self, kind: KindId) -> bool {
+        match kind {
+            KindId::POD => {
+                self.topology
+                    || self.node.contains(NodeField::Requested)
+                    || self.node.contains(NodeField::Pods)
+            }
+            KindId::NODE => self.all_nodes || self.topology || self.node != FieldSet::EMPTY,
+            kind => self.kinds.iter().any(|read| read.id == kind),
+        }
+    }
+
     /// Reads nothing at all: the start of a declaration.
     pub fn nothing() -> Self {
         Reads {

@@ -82,6 +82,11 @@ pub struct ReadableKind {
 }
 
 impl KindId {
+    /// Pods.
+    pub const POD: KindId = KindId { group: "", version: "v1", kind: "Pod", plural: "pods" };
+    /// Nodes.
+    pub const NODE: KindId = KindId { group: "", version: "v1", kind: "Node", plural: "nodes" };
+
     /// `group/version`, or the version alone in the core group.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {

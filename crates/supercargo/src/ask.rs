@@ -6,6 +6,7 @@
 //! (`--authorization-always-allow-paths=…,/debug/decisions/*`), and the right to `get` `pods/proxy` is what counts. Sending a
 //! token along by another way would hand it to whoever writes the lease.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,12 +14,12 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use serde::Deserialize;
 use supercargo_client::{ApiServer, ComponentOptions, RequestError};
-use supercargo_config::LeaderElection;
 use supercargo_explain::PodReport;
 use tokio::time::timeout;
 
 use crate::live::ConnectArguments;
 use crate::run::decisions::DECISIONS_PATH;
+use crate::scheduling::LeaseName;
 
 /// How long a scheduler may take to answer. What it is asked for it has in memory; what can be computed need not wait.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -51,11 +52,12 @@ impl AskArguments {
         self.scheduler.as_deref() == Some(NOBODY)
     }
 
-    /// Asks about a pod: who was asked, and what was said.
+    /// Asks about a pod: who was asked, and what was said. Without an address it is whoever holds the lease.
     pub(crate) async fn ask(
         &self,
         connect: &ConnectArguments,
-        election: &LeaderElection,
+        server: &ApiServer,
+        lease: &LeaseName,
         pod: &str,
     ) -> anyhow::Result<(String, PodReport)> {
         // A name that is none would ask for another page.
@@ -75,10 +77,9 @@ impl AskArguments {
                     (url.clone(), scheduler.get(&page).await.map_err(|error| refusal(url, &error))?)
                 }
                 None => {
-                    let server = connect.connect().await?;
-                    let (pod, port) = leader(&server, election).await?;
-                    let path = format!("{}/proxy{page}", proxy(&election.resource_namespace, &pod, port));
-                    let who = format!("pod {}/{pod}", election.resource_namespace);
+                    let (pod, port) = leader(server, lease).await?;
+                    let path = format!("{}/proxy{page}", proxy(&lease.namespace, &pod, port));
+                    let who = format!("pod {}/{pod}", lease.namespace);
                     let text = server.get(&path).await.map_err(|error| refusal(&who, &error))?;
                     (who, text)
                 }
@@ -142,16 +143,13 @@ struct PortWords {
 }
 
 /// The pod that holds the lease, and its port.
-async fn leader(server: &ApiServer, election: &LeaderElection) -> anyhow::Result<(String, u16)> {
-    let LeaderElection { resource_namespace: namespace, resource_name: name, .. } = election;
-    let lease = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
-    let lease = server
-        .get(&lease)
-        .await
-        .with_context(|| format!("who leads is not known: lease {namespace}/{name}"))?;
-    let lease: LeaseWords = serde_json::from_slice(&lease).context("the lease cannot be read")?;
-    let holder = lease.spec.holder_identity.filter(|holder| !holder.is_empty());
-    let holder = holder.with_context(|| format!("nobody holds the lease {namespace}/{name}"))?;
+async fn leader(server: &ApiServer, lease: &LeaseName) -> anyhow::Result<(String, u16)> {
+    let LeaseName { namespace, name } = lease;
+    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
+    let text = server.get(&path).await.with_context(|| format!("who leads is not known: lease {lease}"))?;
+    let words: LeaseWords = serde_json::from_slice(&text).context("the lease cannot be read")?;
+    let holder = words.spec.holder_identity.filter(|holder| !holder.is_empty());
+    let holder = holder.with_context(|| format!("nobody holds the lease {lease}"))?;
     for pod in candidates(&holder) {
         match server.get(&format!("/api/v1/namespaces/{namespace}/pods/{pod}")).await {
             Ok(text) => {
@@ -165,10 +163,27 @@ async fn leader(server: &ApiServer, election: &LeaderElection) -> anyhow::Result
             }
         }
     }
-    bail!(
-        "{holder}, who holds the lease {namespace}/{name}, is no pod there: name its address with --scheduler"
-    )
+    Err(OutOfReach { leader: Some(holder) }.into())
 }
+
+/// Nobody knows where the scheduler serves.
+#[derive(Debug)]
+pub(crate) struct OutOfReach {
+    /// Who holds its lease, if there is one.
+    pub(crate) leader: Option<String>,
+}
+
+impl fmt::Display for OutOfReach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "to see the scheduler's own decision: --scheduler https://HOST:{DEFAULT_PORT}")?;
+        match &self.leader {
+            Some(leader) => write!(f, " (leader: {leader})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for OutOfReach {}
 
 /// The pods that a holder of a lease may be. It is called by its host name, an underscore and chance; the host name of a pod
 /// is the pod's, or its node's if it shares the node's network.
@@ -182,7 +197,7 @@ fn candidates(holder: &str) -> Vec<String> {
 }
 
 /// Whether names of objects may have it in them. They go into paths.
-fn is_of_name(byte: u8) -> bool {
+pub(crate) fn is_of_name(byte: u8) -> bool {
     matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.')
 }
 

@@ -4,12 +4,17 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use clap::Args;
-use supercargo_explain::{Capacity, CapacityOptions, Detail, capacity, render_capacity};
+use serde::Serialize;
+use supercargo_explain::{
+    Capacity, CapacityOptions, Detail, Doubt, MissingReport, Part, capacity, doubt_sentence, doubts,
+    render_capacity,
+};
 use supercargo_framework::Registry;
-use supercargo_model::Pod;
+use supercargo_model::{Pod, printable};
 
 use crate::cluster_files::{ClusterFiles, Scheduler, now};
-use crate::explain::{View, of_a_kind};
+use crate::explain::{View, of_a_kind, print_values};
+use crate::gather::Wanted;
 use crate::live::ConnectArguments;
 use crate::named::Named;
 use crate::outcome::Outcome;
@@ -17,9 +22,9 @@ use crate::progress::Progress;
 
 #[derive(Debug, Args)]
 pub(crate) struct CapacityArguments {
-    /// What `supercargo dump`, or `kubectl get … -o yaml` or `-o json`, printed, and manifests of pods or
-    /// workloads; `-` is standard input. Without `--like` the pods of files that hold no node are counted, or else those that are pending. Without
-    /// files the API server is asked
+    /// What `supercargo dump`, or `kubectl get … -o yaml` or `-o json`, printed, and manifests of pods or workloads; `-` is standard
+    /// input. Without `--like` the pods of files that hold no node are counted, or else those that are pending. Where
+    /// no file holds one, and without files, the API server is asked
     #[arg(short = 'f', long = "filename", value_name = "FILE")]
     pub(crate) files: Vec<String>,
     #[command(flatten)]
@@ -43,33 +48,65 @@ pub(crate) struct CapacityArguments {
     pub(crate) output: View,
 }
 
+/// What was counted, and what to know about it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Counted {
+    #[serde(flatten)]
+    capacity: Capacity,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+    /// Whether it may be wrong, because something that counts could not be read.
+    #[serde(rename = "uncertain", skip_serializing_if = "std::ops::Not::not")]
+    is_uncertain: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    doubts: Vec<Doubt>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<MissingReport>,
+}
+
 pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::Result<Outcome> {
-    if let Some(conflict) = options.connect.conflict(&options.files) {
-        return Ok(conflict);
-    }
     let scheduler = Scheduler::from_file(options.config.as_deref(), registry)?;
-    let names: Vec<&str> = options.like.iter().map(String::as_str).collect();
-    let namespace = options.namespace.as_deref();
-    let mut files = ClusterFiles::load(&options.files, &options.connect, &scheduler, &names, namespace)?;
-    let mut capacities: Vec<Capacity> = Vec::new();
+    let wanted = Wanted {
+        files: &options.files,
+        connect: &options.connect,
+        names: &options.like,
+        namespace: options.namespace.as_deref(),
+        ask: None,
+    };
+    let mut files = match wanted.gather(&scheduler)? {
+        Ok(gathered) => gathered.files,
+        Err(conflict) => return Ok(conflict),
+    };
     if options.like.is_empty() && !files.holds_manifests() {
-        files.keep_ours(&scheduler);
-        namespace.map_or(Ok(()), |namespace| files.keep_namespace(namespace))?;
+        files.leave_out_deleted();
+        options.namespace.iter().try_for_each(|namespace| files.keep_namespace(namespace))?;
     }
     let kinds = of_a_kind(models(&mut files, &options.like)?);
     files.require_nodes()?;
+    let mut capacities: Vec<Counted> = Vec::new();
     let mut progress = Progress::new();
     for (number, kind) in kinds.iter().enumerate() {
-        let profile = scheduler.profile(&kind[0])?;
+        let (index, _) = scheduler.profile_for(&kind[0]);
+        let profile = &scheduler.profiles[index];
         let mut tell = |placed: usize| {
             progress.tell(|| {
                 format!("counting pods like number {} of {}: {placed} so far", number + 1, kinds.len())
             });
         };
         let how = CapacityOptions { now: now(), fixes: scheduler.fixes, most: options.most };
-        let mut counted = capacity(profile, &mut files.cluster, &kind[0], how, &mut tell)?;
-        counted.alike = kind[1..].iter().map(|pod| pod.key()).collect();
-        capacities.push(counted);
+        let mut doubts = doubts(profile, files.cluster.snapshot(), &kind[0], &files.missing);
+        // Who only says which pods go has no part in how many fit.
+        doubts.retain(|doubt| doubt.part != Part::Evictions);
+        let mut capacity = capacity(profile, &mut files.cluster, &kind[0], how, &mut tell)?;
+        capacity.alike = kind[1..].iter().map(|pod| pod.key()).collect();
+        capacities.push(Counted {
+            capacity,
+            notes: scheduler.foreign_note(&kind[0]).into_iter().collect(),
+            is_uncertain: !doubts.is_empty(),
+            doubts,
+            missing: files.missing.iter().map(|missing| missing.report(profile)).collect(),
+        });
     }
     drop(progress);
     Ok(Outcome {
@@ -101,12 +138,21 @@ fn models(files: &mut ClusterFiles, names: &[String]) -> anyhow::Result<Vec<Arc<
     Ok(models)
 }
 
-fn print(capacities: &[Capacity], view: View) -> anyhow::Result<String> {
+fn print(capacities: &[Counted], view: View) -> anyhow::Result<String> {
     let detail = match view {
-        View::Json => return Ok(serde_json::to_string_pretty(capacities)? + "\n"),
+        View::Json | View::Yaml => {
+            return print_values(capacities, view);
+        }
         View::Table => Detail::Table,
         View::Wide => Detail::Wide,
     };
-    let texts: Vec<String> = capacities.iter().map(|capacity| render_capacity(capacity, detail)).collect();
+    let texts = capacities.iter().map(|counted| {
+        let notes = counted.notes.iter().map(|note| format!("{}\n", printable(note)));
+        let doubt =
+            doubt_sentence(&counted.doubts).map(|sentence| format!("  ? note: {}\n", printable(&sentence)));
+        let text = render_capacity(&counted.capacity, detail);
+        notes.chain([text]).chain(doubt).collect()
+    });
+    let texts: Vec<String> = texts.collect();
     Ok(texts.join("\n"))
 }

@@ -8,22 +8,26 @@ use anyhow::{Context as _, bail};
 use supercargo_cluster::{NODES, PODS};
 use supercargo_config::{LeaderElection, Loaded, Problems, build_profiles, read};
 use supercargo_dump::{Dumps, Location};
-use supercargo_explain::Workloads;
+use supercargo_explain::{Missing, Workloads};
 use supercargo_framework::{Fixes, Profile, Registry};
 use supercargo_model::kinds::Namespace;
 use supercargo_model::{
-    Cluster, Decoded, Decoder, Kind, KindId, Pod, Timestamp, nearest, nearest_first, printable,
+    Cluster, Decoded, Decoder, Kind, KindId, ObjectKey, Pod, ReadableKind, Timestamp, nearest, nearest_first,
+    printable,
 };
 
 use crate::config_check;
 use crate::expected::{self, Expected};
 use crate::input;
-use crate::live::{ConnectArguments, LiveObjects, wait_for};
 use crate::named::Named;
 use crate::progress::Progress;
+use crate::unread_record::UnreadRecord;
 
 /// What messages call the place where objects of files are from.
-const FILES: &str = "the files";
+pub(crate) const FILES: &str = "the files";
+/// What is said about files without a node, where no cluster can be asked instead.
+pub(crate) const NO_NODES: &str = "there are no nodes in the files, so no pod has anywhere to go; add them:\n  kubectl get \
+                                   nodes -o yaml > nodes.yaml\nand name both files: -f nodes.yaml -f …";
 /// So many namespaces are named where one is unknown.
 const NAMESPACES_SHOWN: usize = 5;
 
@@ -39,6 +43,16 @@ pub(crate) struct Scheduler {
     pub(crate) notes: String,
 }
 
+/// The name of the scheduler of pods that do not ask for one.
+const DEFAULT_SCHEDULER: &str = "default-scheduler";
+
+/// Whether a profile is responsible for a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IsOurs {
+    Yes,
+    No,
+}
+
 /// A cluster, and the pods that wait for a node.
 pub(crate) struct ClusterFiles {
     pub(crate) cluster: Cluster,
@@ -51,6 +65,8 @@ pub(crate) struct ClusterFiles {
     pub(crate) expected: Vec<Expected>,
     /// What people should know about the files.
     pub(crate) notes: String,
+    /// What could not be read of the cluster.
+    pub(crate) missing: Vec<Missing>,
     /// The namespaces that objects are of.
     namespaces: BTreeSet<String>,
     /// How many pods have run their course.
@@ -63,7 +79,22 @@ pub(crate) struct ClusterFiles {
     pub(crate) workloads: Workloads,
     /// Which files hold no node.
     pub(crate) manifest_files: Vec<bool>,
+    /// The workloads that files hold in place of the live cluster's own.
+    pub(crate) written: BTreeSet<(KindId, ObjectKey)>,
+    /// The kinds that say what workloads would create, and could not be read.
+    pub(crate) unread_for_workloads: BTreeSet<&'static str>,
 }
+
+/// What files hold.
+pub(crate) enum FromFiles {
+    /// A cluster.
+    Cluster(Box<ClusterFiles>),
+    /// No node: objects that somebody wrote to ask about them.
+    Manifests { objects: Vec<Decoded>, notes: String },
+}
+
+/// More objects than this without a node are no manifests that somebody wrote.
+const MANIFEST_OBJECTS_MAX: usize = 10_000;
 
 impl Scheduler {
     /// As a configuration file says, or the default.
@@ -90,28 +121,25 @@ impl Scheduler {
         })
     }
 
-    /// The profile that is responsible for a pod.
-    pub(crate) fn profile(&self, pod: &Pod) -> anyhow::Result<&Profile> {
-        Ok(&self.profiles[self.profile_index(pod)?])
+    /// The profile that is responsible for a pod; or else that of the default scheduler, or the first.
+    pub(crate) fn profile_for(&self, pod: &Pod) -> (usize, IsOurs) {
+        let named = |wanted: &str| self.profiles.iter().position(|profile| profile.scheduler_name == wanted);
+        match named(&pod.spec.scheduler_name) {
+            Some(index) => (index, IsOurs::Yes),
+            None => (named(DEFAULT_SCHEDULER).unwrap_or(0), IsOurs::No),
+        }
     }
 
-    /// The place of that profile among all.
-    pub(crate) fn profile_index(&self, pod: &Pod) -> anyhow::Result<usize> {
-        let wanted = &*pod.spec.scheduler_name;
-        self.profiles.iter().position(|profile| profile.scheduler_name == wanted).with_context(|| {
-            let names: Vec<&str> =
-                self.profiles.iter().map(|profile| profile.scheduler_name.as_str()).collect();
+    /// What to know about a pod that no profile is responsible for.
+    pub(crate) fn foreign_note(&self, pod: &Pod) -> Option<String> {
+        let (index, is_ours) = self.profile_for(pod);
+        let (wanted, used) = (&pod.spec.scheduler_name, &self.profiles[index].scheduler_name);
+        (is_ours == IsOurs::No).then(|| {
             format!(
-                "pod {} asks for scheduler {wanted:?}; the configuration has {}",
-                pod.key(),
-                names.join(", ")
+                "note: computed with the profile {used}: the pod asks for scheduler {wanted:?}, which the configuration does \
+                 not have (--config names another)"
             )
         })
-    }
-
-    /// Whether a pod is none of this scheduler's: it is another one's, or it is being deleted, so nobody will place it.
-    pub(crate) fn leaves_alone(&self, pod: &Pod) -> bool {
-        pod.is_terminating() || self.profile(pod).is_err()
     }
 
     /// Pods, nodes, and the kinds that the plugins of all profiles read.
@@ -124,12 +152,13 @@ impl Scheduler {
     pub(crate) fn decoder(&self) -> Decoder {
         let reads = self.profiles.iter().filter_map(|profile| profile.reads.as_ref());
         let raw = reads.clone().any(|reads| reads.raw_objects);
-        Decoder::new(reads.flat_map(|reads| reads.kinds.clone()), raw)
+        let records = ReadableKind::of::<UnreadRecord>();
+        Decoder::new(reads.flat_map(|reads| reads.kinds.clone()).chain([records]), raw)
     }
 }
 
 impl ClusterFiles {
-    fn empty(default_namespace: &str, place: &'static str) -> Self {
+    pub(crate) fn empty(default_namespace: &str, place: &'static str) -> Self {
         ClusterFiles {
             cluster: Cluster::default(),
             pending: Vec::new(),
@@ -137,72 +166,21 @@ impl ClusterFiles {
             bound: BTreeMap::new(),
             expected: Vec::new(),
             notes: String::new(),
+            missing: Vec::new(),
             namespaces: BTreeSet::new(),
             finished: 0,
             default_namespace: default_namespace.to_owned(),
             place,
             workloads: Workloads::default(),
             manifest_files: Vec::new(),
+            written: BTreeSet::new(),
+            unread_for_workloads: BTreeSet::new(),
         }
     }
 
-    /// From the files, or from the API server if there are none. `names` are those of the pods that it is about; those
-    /// without a namespace are of `namespace`, if that is given.
-    pub(crate) fn load(
-        files: &[String],
-        connect: &ConnectArguments,
-        scheduler: &Scheduler,
-        names: &[&str],
-        namespace: Option<&str>,
-    ) -> anyhow::Result<Self> {
-        if files.is_empty() {
-            return wait_for(ClusterFiles::ask(connect, scheduler, names, namespace));
-        }
-        let mut read = ClusterFiles::read(files, scheduler)?;
-        if let Some(namespace) = namespace {
-            namespace.clone_into(&mut read.default_namespace);
-        }
-        read.expect_from_files(scheduler, names)?;
-        Ok(read)
-    }
-
-    async fn ask(
-        connect: &ConnectArguments,
-        scheduler: &Scheduler,
-        names: &[&str],
-        namespace: Option<&str>,
-    ) -> anyhow::Result<Self> {
-        let server = connect.connect().await?;
-        let default_namespace = namespace.unwrap_or_else(|| server.default_namespace()).to_owned();
-        let named: Vec<Named<'_>> = names.iter().map(|name| Named::parse(name)).collect();
-        let about = named.first().and_then(|named| named.namespace).unwrap_or(&default_namespace);
-        let objects = LiveObjects::read(&server, scheduler, Some(about)).await?;
-        for kind in [PODS, NODES] {
-            if !objects.has(kind) {
-                bail!("{}without {} there is nothing to say", objects.notes(), kind.plural);
-            }
-        }
-        let mut read = ClusterFiles::empty(&default_namespace, "the cluster");
-        read.notes = objects.notes();
-        let workloads: Vec<&Named<'_>> = named.iter().filter(|named| named.workload.is_some()).collect();
-        let decoder = if workloads.is_empty() { scheduler.decoder() } else { expected::decoder(scheduler) };
-        for (kind, list) in &objects.lists {
-            for item in list.items() {
-                let object = decoder.decode_kind(item, *kind);
-                match object {
-                    Ok(object) => read.add(object, 0, |_, _| Ok(()))?,
-                    Err(error) => read.notes.push_str(&format!("note: left out: {error}\n")),
-                }
-            }
-        }
-        let listed: Vec<KindId> = objects.lists.iter().map(|(kind, _)| *kind).collect();
-        for named in workloads {
-            read.ask_for_workload(&server, scheduler, named, &listed).await?;
-        }
-        Ok(read)
-    }
-
-    pub(crate) fn read(files: &[String], scheduler: &Scheduler) -> anyhow::Result<Self> {
+    /// From files. Those that hold no node are manifests, to be asked about in a cluster from elsewhere; where no file holds
+    /// one, the objects come back as they are.
+    pub(crate) fn read(files: &[String], scheduler: &Scheduler) -> anyhow::Result<FromFiles> {
         let texts: Vec<String> = files.iter().map(|file| input::read(file)).collect::<Result<_, _>>()?;
         let named: Vec<(&str, &str)> = files
             .iter()
@@ -213,26 +191,43 @@ impl ClusterFiles {
         let mut read = ClusterFiles::empty("default", FILES);
         let mut seen = Seen { dumps: &dumps, names: BTreeMap::new() };
         let mut holds_nodes = vec![false; files.len()];
+        // Until the first node comes the objects wait here: without one they belong to another cluster.
+        let mut waiting: Option<Vec<(Location, Decoded)>> = Some(Vec::new());
         let (mut progress, mut objects) = (Progress::new(), 0usize);
         let left_out = dumps.read(&expected::decoder(scheduler), |location, object| {
             objects += 1;
             progress.tell(|| format!("read {objects} objects so far"));
-            holds_nodes[location.dump] |= matches!(object, Decoded::Node(_));
+            let is_node = matches!(object, Decoded::Node(_));
+            holds_nodes[location.dump] |= is_node;
+            if let Some(early) = &mut waiting {
+                if !is_node && early.len() < MANIFEST_OBJECTS_MAX {
+                    early.push((location, object));
+                    return Ok(());
+                }
+                for (location, object) in waiting.take().into_iter().flatten() {
+                    read.add(object, location.dump, |kind, name| seen.note(kind, name, location))?;
+                }
+            }
             read.add(object, location.dump, |kind, name| seen.note(kind, name, location))
         })?;
+        let notes = left_out.to_string();
+        if let Some(objects) = waiting {
+            let objects = objects.into_iter().map(|(_, object)| object).collect();
+            return Ok(FromFiles::Manifests { objects, notes });
+        }
         let is_manifest = |pod: &&Arc<Pod>| {
             let location = seen.names.get(&format!("pod {}", pod.key()));
             location.is_some_and(|location| !holds_nodes[location.dump])
         };
         read.manifests = read.pending.iter().filter(is_manifest).cloned().collect();
         read.manifest_files = holds_nodes.iter().map(|holds| !holds).collect();
-        read.notes.push_str(&left_out.to_string());
+        read.notes = notes;
         match read.finished {
             0 => {}
             1 => read.notes.push_str("note: 1 finished pod left out: it takes no room\n"),
             more => read.notes.push_str(&format!("note: {more} finished pods left out: they take no room\n")),
         }
-        Ok(read)
+        Ok(FromFiles::Cluster(Box::new(read)))
     }
 
     /// The pod of that name; without a namespace, of the default one.
@@ -293,10 +288,7 @@ impl ClusterFiles {
     /// That there is anywhere to place pods: without a node in the files nothing can be said about them.
     pub(crate) fn require_nodes(&mut self) -> anyhow::Result<()> {
         if self.cluster.snapshot().node_count() == 0 && self.place == FILES {
-            bail!(
-                "there are no nodes in the files, so no pod has anywhere to go; add them:\n  kubectl get nodes -o yaml > \
-                 nodes.yaml\nand name both files: -f nodes.yaml -f …"
-            );
+            bail!(NO_NODES);
         }
         Ok(())
     }
@@ -319,15 +311,14 @@ impl ClusterFiles {
         Ok(())
     }
 
-    /// Leaves out pending pods that are not the scheduler's to place, and says so.
-    pub(crate) fn keep_ours(&mut self, scheduler: &Scheduler) {
+    /// Leaves out pending pods that are being deleted, so that nobody will place them, and says so.
+    pub(crate) fn leave_out_deleted(&mut self) {
         let mut left_out = Vec::new();
         self.pending.retain(|pod| {
-            let leave = scheduler.leaves_alone(pod);
-            if leave {
+            if pod.is_terminating() {
                 left_out.push(pod.key());
             }
-            !leave
+            !pod.is_terminating()
         });
         if let Some(first) = left_out.first() {
             let first = printable(first);
@@ -336,13 +327,13 @@ impl ClusterFiles {
                 more => format!(" and {more} more"),
             };
             self.notes.push_str(&format!(
-                "note: {first}{others} left out: another scheduler's, or being deleted; ask about one by its name\n"
+                "note: {first}{others} left out: being deleted; ask about one by its name\n"
             ));
         }
     }
 
     /// Takes an object of a file in. `note` is told its kind and name.
-    fn add(
+    pub(crate) fn add(
         &mut self,
         object: Decoded,
         file: usize,

@@ -14,6 +14,7 @@ use crate::input;
 use crate::live::{ConnectArguments, LiveObjects, wait_for};
 use crate::outcome::Outcome;
 use crate::progress::Progress;
+use crate::unread_record::{is_record, mask_record, record};
 
 /// Holds everything that was applied, once more.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -60,14 +61,17 @@ pub(crate) fn run(options: &DumpOptions, registry: &Registry) -> anyhow::Result<
     if options.files.is_empty() {
         let objects = wait_for(async {
             let server = options.connect.connect().await?;
-            LiveObjects::read(&server, &scheduler, options.namespace.as_deref()).await
+            let of_kubeconfig = server.default_namespace();
+            let namespace = options.namespace.as_deref().unwrap_or(of_kubeconfig);
+            LiveObjects::read(&server, &scheduler, Some(namespace)).await
         })?;
+        objects.require_pods_and_nodes()?;
         stderr.push_str(&objects.notes());
         let listed = |each: &mut Each<'_>| {
             for (kind, list) in &objects.lists {
                 list.items().try_for_each(|item| each(listed_object(*kind, item)?))?;
             }
-            Ok(())
+            objects.missing.iter().filter_map(record).try_for_each(|record| each(record))
         };
         write(&listed, options)?;
     } else {
@@ -92,7 +96,9 @@ fn write(
         let mut builder = MaskBuilder::default();
         objects(&mut |mut object| {
             tidy(&mut object);
-            builder.see(&mut object);
+            if !is_record(&object) {
+                builder.see(&mut object);
+            }
             Ok(())
         })?;
         mask = Some(builder.finish());
@@ -117,8 +123,10 @@ fn write(
             return Ok(());
         }
         tidy(&mut object);
-        if let Some(mask) = &mut mask {
-            mask.apply(&mut object);
+        match &mut mask {
+            Some(mask) if is_record(&object) => mask_record(&mut object, mask),
+            Some(mask) => mask.apply(&mut object),
+            None => {}
         }
         print(&writer.object(&object))
     })?;

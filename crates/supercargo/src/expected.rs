@@ -36,7 +36,11 @@ pub(crate) fn decoder(scheduler: &Scheduler) -> Decoder {
 
 impl ClusterFiles {
     /// Works out what the workloads of files would create: those that are named, or all if none is.
-    pub(crate) fn expect_from_files(&mut self, scheduler: &Scheduler, names: &[&str]) -> anyhow::Result<()> {
+    pub(crate) fn expect_from_files(
+        &mut self,
+        scheduler: &Scheduler,
+        names: &[String],
+    ) -> anyhow::Result<()> {
         let named = names.iter().map(|name| Named::parse(name)).filter(|named| named.workload.is_some());
         let named: Vec<Named<'_>> = named.collect();
         if named.is_empty() {
@@ -102,16 +106,22 @@ impl ClusterFiles {
         Ok(Expected { summary, parent, is_manifest, is_per_node, pods, waiting, model })
     }
 
-    /// Leaves only the workload of that name, with the pods of it that wait for a node; an error if there is none.
-    pub(crate) fn keep_workload(&mut self, named: &Named<'_>) -> anyhow::Result<Vec<Arc<Pod>>> {
-        let Some(kind) = named.workload else { return Ok(Vec::new()) };
+    /// Takes the workload of that name out, with the pods of it that wait for a node; an error if there is none.
+    pub(crate) fn extract_workload(
+        &mut self,
+        named: &Named<'_>,
+    ) -> anyhow::Result<(Vec<Expected>, Vec<Arc<Pod>>)> {
+        let Some(kind) = named.workload else { return Ok((Vec::new(), Vec::new())) };
         let name = named.full_name(&self.default_namespace);
-        self.expected.retain(|expected| expected.is(kind, &name));
-        if self.expected.is_empty() {
+        let all = std::mem::take(&mut self.expected);
+        let (mut wanted, others): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|expected| expected.is(kind, &name));
+        self.expected = others;
+        if wanted.is_empty() {
             bail!("there is no {} {name} in {}", kind.word(), self.place);
         }
         let mut waiting = Vec::new();
-        for expected in &mut self.expected {
+        for expected in &mut wanted {
             // Whoever is asked about speaks, even if only to say that nothing is missing.
             expected.is_manifest = true;
             if !expected.is_per_node {
@@ -119,7 +129,7 @@ impl ClusterFiles {
             }
         }
         waiting.retain(|pod| !pod.is_terminating());
-        Ok(waiting)
+        Ok((wanted, waiting))
     }
 
     /// Whether there are manifests to ask about.
@@ -183,17 +193,18 @@ impl ClusterFiles {
             match list_kind(server, kind, of).await {
                 Ok(list) => {
                     for item in list.items() {
-                        if let Decoded::Object(object) = decoder.decode_kind(item, kind)? {
+                        if let Decoded::Object(object) = decoder.decode_kind(item, kind)?
+                            && !self.written.contains(&(kind, object.key.clone()))
+                        {
                             workloads.take(&object, 0)?;
                         }
                     }
                 }
-                Err(ListError::Forbidden(reason)) => {
-                    self.notes.push_str(&format!("note: not allowed to read {}: {reason}\n", kind.plural));
+                Err(ListError::Forbidden(_)) => {
+                    self.unread_for_workloads.insert(kind.plural);
                 }
-                Err(error @ ListError::NotServed(_)) => {
-                    self.notes.push_str(&format!("note: {error}: treated as if there were none\n"));
-                }
+                // A kind that is not served has no objects.
+                Err(ListError::NotServed(_)) => {}
                 Err(error @ ListError::Failed { .. }) => return Err(error.into()),
             }
         }
@@ -205,6 +216,11 @@ impl Expected {
     fn is(&self, kind: WorkloadKind, name: &str) -> bool {
         (self.summary.kind, &*self.summary.name) == (kind, name)
             || self.parent.as_ref().is_some_and(|(parent, of)| (*parent, &**of) == (kind, name))
+    }
+
+    /// A pod of it, to be explained.
+    pub(crate) fn first(&self) -> Option<&Arc<Pod>> {
+        self.pods.first().or(self.waiting.first())
     }
 
     /// Whether it is of a namespace.
@@ -231,16 +247,17 @@ impl Expected {
     }
 }
 
-/// Explains what workloads would create, workload by workload.
+/// Explains what workloads would create, workload by workload. `finish` adds what else is known about a pod of it.
 pub(crate) fn explain(
     expected: &[Expected],
     explainers: &[Explainer<'_>],
     scheduler: &Scheduler,
+    finish: impl Fn(&mut Explanation, &Pod),
 ) -> anyhow::Result<Vec<Explanation>> {
     let mut explanations = Vec::new();
     for workload in expected {
-        let Some(first) = workload.pods.first().or(workload.waiting.first()) else { continue };
-        let explainer = &explainers[scheduler.profile_index(first)?];
+        let Some(first) = workload.first() else { continue };
+        let explainer = &explainers[scheduler.profile_for(first).0];
         let of_workload = if workload.is_per_node {
             let pods: Vec<Arc<Pod>> = workload.waiting.iter().chain(&workload.pods).cloned().collect();
             let tried = side_by_side(&pods, |pod| explainer.on_its_node(pod));
@@ -254,11 +271,11 @@ pub(crate) fn explain(
             });
             merged(explained)?
         };
-        explanations.extend(
-            of_workload
-                .into_iter()
-                .map(|explanation| Explanation { workload: Some(workload.summary.clone()), ..explanation }),
-        );
+        for mut explanation in of_workload {
+            explanation.workload = Some(workload.summary.clone());
+            finish(&mut explanation, first);
+            explanations.push(explanation);
+        }
     }
     Ok(explanations)
 }

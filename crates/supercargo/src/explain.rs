@@ -1,32 +1,39 @@
 //! `supercargo explain`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use clap::{Args, ValueEnum};
-use supercargo_explain::{Asked, Detail, Explainer, Explanation, WorkloadSummary, render, render_asked};
+use serde::Serialize;
+use supercargo_config::print_yaml;
+use supercargo_explain::{
+    Asked, Detail, Explainer, Explanation, WorkloadSummary, doubts, render, render_asked,
+};
 use supercargo_framework::{Context, Memories, Registry};
 use supercargo_model::pod::VolumeSource;
-use supercargo_model::{Pod, printable};
+use supercargo_model::{Pod, Snapshot, printable};
 
 use crate::ask::AskArguments;
-use crate::cluster_files::{ClusterFiles, Scheduler, now};
+use crate::cluster_files::{ClusterFiles, IsOurs, Scheduler, now};
 use crate::expected::{self, Expected};
-use crate::live::{ConnectArguments, wait_for};
+use crate::gather::{Gathered, Wanted};
+use crate::live::ConnectArguments;
 use crate::named::Named;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
+use crate::scheduling::Scheduling;
 use crate::side_by_side::side_by_side;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainOptions {
-    /// Only this pod of the live cluster, pending or bound; without a namespace, of -n, or the kubeconfig's. Or a workload,
-    /// such as `deploy/web`: its pods that are pending, and those it would still create
+    /// Only these pods of the live cluster, pending or bound; without a namespace, of -n, or the kubeconfig's. Or workloads,
+    /// such as `deploy/web`: their pods that are pending, and those they would still create
     #[arg(value_name = "[NAMESPACE/][KIND/]NAME")]
-    pub(crate) live_pod: Option<String>,
+    pub(crate) live_pods: Vec<String>,
     /// What `supercargo dump`, or `kubectl get … -o yaml` or `-o json`, printed; `-` is standard input. Without files the
-    /// API server is asked
+    /// API server is asked. Files that hold no node are manifests: their pods are explained in the live cluster
     #[arg(short = 'f', long = "filename", value_name = "FILE")]
     pub(crate) files: Vec<String>,
     #[command(flatten)]
@@ -36,13 +43,16 @@ pub(crate) struct ExplainOptions {
     /// The namespace of a pod that is named without one; without a pod, only those of it that are pending
     #[arg(short, long, value_name = "NAMESPACE")]
     pub(crate) namespace: Option<String>,
+    /// All pending pods of all namespaces, which is so anyway where neither a pod nor -n is given
+    #[arg(short = 'A', long, conflicts_with_all = ["namespace", "live_pods", "pods"])]
+    pub(crate) all_namespaces: bool,
     /// The scheduler's configuration; the default one if not given
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<String>,
-    /// Only this pod of the files, pending or bound; without a namespace, of -n, or the namespace `default`. Or a workload,
-    /// such as `deploy/web`
-    #[arg(long, value_name = "[NAMESPACE/][KIND/]NAME", conflicts_with = "live_pod")]
-    pub(crate) pod: Option<String>,
+    /// Only this pod of the files, pending or bound; may be given several times; without a namespace, of -n, or the
+    /// namespace `default`. Or a workload, such as `deploy/web`
+    #[arg(long = "pod", value_name = "[NAMESPACE/][KIND/]NAME", conflicts_with = "live_pods")]
+    pub(crate) pods: Vec<String>,
     /// How to print it
     #[arg(short, long, value_enum, default_value_t = View::Table)]
     pub(crate) output: View,
@@ -57,17 +67,17 @@ pub(crate) enum View {
     Wide,
     /// Everything, for programs
     Json,
+    /// The same in YAML
+    Yaml,
 }
 
 impl ExplainOptions {
     /// What cannot be meant.
     fn conflict(&self) -> Option<Outcome> {
-        if let (Some(file), true) = (&self.live_pod, self.files.is_empty())
-            && is_dump(file)
-        {
+        if let Some(file) = self.live_pods.iter().find(|name| self.files.is_empty() && is_dump(name)) {
             return Some(Outcome::wrong_usage(&format!("{file} is a file; to read it, write -f {file}")));
         }
-        if let (Some(pod), false) = (&self.live_pod, self.files.is_empty()) {
+        if let (Some(pod), false) = (self.live_pods.first(), self.files.is_empty()) {
             return Some(Outcome::wrong_usage(&format!(
                 "{pod} is asked for in the live cluster, and -f names files: leave one out, or write --pod {pod}"
             )));
@@ -77,95 +87,13 @@ impl ExplainOptions {
                 "--scheduler {url} names a live scheduler, and -f names files: leave one out"
             )));
         }
-        self.connect.conflict(&self.files)
+        None
     }
 
-    /// What the running scheduler says about a pod of the live cluster. If there is nobody to ask, that is noted, and what
-    /// can be computed has to do.
-    fn ask(&self, scheduler: &Scheduler, files: &mut ClusterFiles, name: &str) -> Option<Asked> {
-        if !self.files.is_empty() || self.ask.is_nobody() || Named::parse(name).workload.is_some() {
-            return None;
-        }
-        let pod = files.full_name(name);
-        match wait_for(self.ask.ask(&self.connect, &scheduler.election, &pod)) {
-            Ok((who, report)) => {
-                let uid = files.find(name).ok().map(|pod| pod.uid.to_string());
-                Some(Asked::new(who, report, uid))
-            }
-            Err(error) => {
-                let reason = format!("{error:#}").replace('\n', " ");
-                files.notes.push_str(&format!(
-                    "note: no scheduler was asked what it decided, this is computed from what you may read: {reason}\n"
-                ));
-                None
-            }
-        }
+    /// The pods that are asked about by name.
+    fn names(&self) -> Vec<String> {
+        self.live_pods.iter().chain(&self.pods).cloned().collect()
     }
-}
-
-pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Result<Outcome> {
-    if let Some(conflict) = options.conflict() {
-        return Ok(conflict);
-    }
-    let scheduler = Scheduler::from_file(options.config.as_deref(), registry)?;
-    let name = options.live_pod.as_deref().or(options.pod.as_deref());
-    let namespace = options.namespace.as_deref();
-    let mut files =
-        ClusterFiles::load(&options.files, &options.connect, &scheduler, name.as_slice(), namespace)?;
-    if let (None, Some(namespace)) = (name, namespace) {
-        files.keep_namespace(namespace)?;
-    }
-    let mut asked = name.and_then(|name| options.ask(&scheduler, &mut files, name));
-    let pods = match (chosen_pods(&mut files, &scheduler, name), &asked) {
-        (Err(error), Some(asked)) if !asked.report.decisions.is_empty() => {
-            // It has gone, but is not forgotten.
-            files.notes.push_str(&format!("note: {error:#}\n"));
-            let stderr = scheduler.notes + &files.notes;
-            return Ok(Outcome { stdout: print_gone(asked, options.output)?, stderr, code: 0 });
-        }
-        (pods, _) => pods?,
-    };
-    if !pods.is_empty() {
-        files.require_nodes()?;
-    }
-    let kinds = of_a_kind(pods);
-    let expected = std::mem::take(&mut files.expected);
-    let memories = Memories::default();
-    let context = Context {
-        cluster: files.cluster.snapshot(),
-        now: now(),
-        memories: &memories,
-        seed: 0,
-        fixes: scheduler.fixes,
-    };
-    let explainers: Vec<Explainer<'_>> =
-        scheduler.profiles.iter().map(|profile| Explainer::new(profile, context.clone())).collect();
-    let tasks = kinds.iter().map(|kind| Ok((&kind[0], &explainers[scheduler.profile_index(&kind[0])?])));
-    let tasks: Vec<(&Arc<Pod>, &Explainer<'_>)> = tasks.collect::<anyhow::Result<_>>()?;
-    let (done, progress) = (AtomicUsize::new(0), Mutex::new(Progress::new()));
-    let mut explanations = side_by_side(&tasks, |(pod, explainer)| {
-        let explanation = explainer.explain(pod);
-        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-        if let Ok(mut progress) = progress.try_lock() {
-            progress.tell(|| format!("explained {done} of {} kinds of pods", tasks.len()));
-        }
-        explanation
-    });
-    drop(progress);
-    for (explanation, kind) in explanations.iter_mut().zip(&kinds) {
-        explanation.alike = kind[1..].iter().map(|pod| pod.key()).collect();
-        // Whoever is asked is asked about one pod.
-        explanation.scheduler = asked.take().map(|mut asked| {
-            asked.compare(&explanation.verdict);
-            asked
-        });
-    }
-    explanations.extend(expected::explain(&expected, &explainers, &scheduler)?);
-    Ok(Outcome {
-        stdout: print(&explanations, &expected, options.output)?,
-        stderr: scheduler.notes + &files.notes,
-        code: 0,
-    })
 }
 
 /// Whether a name that should be a pod's is that of a file with objects. A pod may be called like a file, but not by chance.
@@ -175,31 +103,200 @@ fn is_dump(name: &str) -> bool {
     ["yaml", "yml", "json"].contains(&ending) && path.is_file()
 }
 
-/// The pods to explain. One that is bound is explained as if it had to be placed again.
-fn chosen_pods(
-    files: &mut ClusterFiles,
-    scheduler: &Scheduler,
-    name: Option<&str>,
-) -> anyhow::Result<Vec<Arc<Pod>>> {
-    let Some(name) = name else {
-        files.keep_ours(scheduler);
-        Expected::gather(&files.expected, &mut files.pending);
-        return Ok(std::mem::take(&mut files.pending));
-    };
-    let named = Named::parse(name);
-    if named.workload.is_some() {
-        return files.keep_workload(&named);
+/// Pods for which one explanation does, and the cluster that they are explained in.
+struct Task {
+    /// The first is explained, the others are alike.
+    pods: Vec<Arc<Pod>>,
+    /// The cluster without the pod, if the pod is bound there; none for the cluster as it is.
+    without: Option<Snapshot>,
+}
+
+/// What there is to explain, and what cannot be.
+#[derive(Default)]
+struct Tasks {
+    tasks: Vec<Task>,
+    /// What workloads would create.
+    expected: Vec<Expected>,
+    /// What a scheduler remembers of pods that have gone.
+    gone: Vec<Asked>,
+    errors: String,
+}
+
+pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Result<Outcome> {
+    if let Some(conflict) = options.conflict() {
+        return Ok(conflict);
     }
-    let pod = files.find(name)?.clone();
-    files.expected.clear();
-    let Some(node) = &pod.node_name else { return Ok(vec![pod]) };
-    files.cluster.remove_pod(&pod.uid);
-    let (key, node) = (pod.key(), printable(node));
-    let key = printable(&key);
-    files
-        .notes
-        .push_str(&format!("note: {key} runs on {node}; this is what would become of it without that\n"));
-    Ok(vec![Arc::new(Pod { node_name: None, ..(*pod).clone() })])
+    let scheduler = Scheduler::from_file(options.config.as_deref(), registry)?;
+    let names = options.names();
+    let wanted = Wanted {
+        files: &options.files,
+        connect: &options.connect,
+        names: &names,
+        namespace: options.namespace.as_deref(),
+        ask: Some(&options.ask),
+    };
+    let mut gathered = match wanted.gather(&scheduler)? {
+        Ok(gathered) => gathered,
+        Err(conflict) => return Ok(conflict),
+    };
+    let tasks = if names.is_empty() {
+        if options.files.is_empty() || !gathered.is_live {
+            options.namespace.iter().try_for_each(|namespace| gathered.files.keep_namespace(namespace))?;
+        }
+        gathered.files.leave_out_deleted();
+        Tasks::of_pending(&mut gathered.files)
+    } else {
+        Tasks::of_names(&mut gathered, &names)
+    };
+    if !tasks.tasks.is_empty() || !tasks.expected.is_empty() {
+        gathered.files.require_nodes()?;
+    }
+    let explanations = explain_all(&scheduler, &mut gathered, &tasks)?;
+    let code = u8::from(!tasks.errors.is_empty());
+    let stdout = match (code, explanations.is_empty() && tasks.gone.is_empty() && tasks.expected.is_empty()) {
+        (1, true) => String::new(),
+        _ => print(&explanations, &tasks, options.output)?,
+    };
+    Ok(Outcome { stdout, stderr: tasks.errors + &scheduler.notes + &gathered.files.notes, code })
+}
+
+impl Tasks {
+    fn of_pending(files: &mut ClusterFiles) -> Self {
+        let expected = std::mem::take(&mut files.expected);
+        Expected::gather(&expected, &mut files.pending);
+        let kinds = of_a_kind(std::mem::take(&mut files.pending));
+        let tasks = kinds.into_iter().map(|pods| Task { pods, without: None }).collect();
+        Tasks { tasks, expected, ..Tasks::default() }
+    }
+
+    /// The pods of these names. One that is bound is explained as if it had to be placed again.
+    fn of_names(gathered: &mut Gathered, names: &[String]) -> Self {
+        let mut tasks = Tasks::default();
+        let mut pending = Vec::new();
+        let mut bound = Vec::new();
+        for name in names {
+            let named = Named::parse(name);
+            if named.workload.is_some() {
+                match gathered.files.extract_workload(&named) {
+                    Ok((expected, waiting)) => {
+                        tasks.expected.extend(expected);
+                        pending.extend(waiting);
+                    }
+                    Err(error) => tasks.errors.push_str(&format!("error: {error:#}\n")),
+                }
+                continue;
+            }
+            match gathered.files.find(name) {
+                Ok(pod) if pod.node_name.is_some() => bound.push(pod.clone()),
+                Ok(pod) => pending.push(pod.clone()),
+                Err(error) => match gathered.asked.remove(&gathered.files.full_name(name)) {
+                    // It has gone, but is not forgotten.
+                    Some(asked) if !asked.report.decisions.is_empty() => {
+                        gathered.files.notes.push_str(&format!("note: {error:#}\n"));
+                        tasks.gone.push(asked);
+                    }
+                    _ => tasks.errors.push_str(&format!("error: {error:#}\n")),
+                },
+            }
+        }
+        let kinds = of_a_kind(pending);
+        tasks.tasks.extend(kinds.into_iter().map(|pods| Task { pods, without: None }));
+        for pod in bound {
+            let node = pod.node_name.clone().unwrap_or_default();
+            let cluster = gathered.files.cluster.snapshot();
+            let row = cluster.row_of(&node);
+            let without = row.map(|row| cluster.without_pods([(row, &*pod.uid)]));
+            let note = format!("{} runs on {node}; explained as if it were not placed yet", pod.key());
+            gathered.files.notes.push_str(&format!("note: {}\n", printable(&note)));
+            let unbound = Arc::new(Pod { node_name: None, ..(*pod).clone() });
+            tasks.tasks.push(Task { pods: vec![unbound], without });
+        }
+        tasks
+    }
+}
+
+fn explain_all(
+    scheduler: &Scheduler,
+    gathered: &mut Gathered,
+    Tasks { tasks, expected, .. }: &Tasks,
+) -> anyhow::Result<Vec<Explanation>> {
+    let Gathered { files, asked, scheduling, .. } = gathered;
+    let ClusterFiles { cluster, missing, unread_for_workloads, .. } = files;
+    let unread_for_workloads = unread_note(unread_for_workloads);
+    let memories = Memories::default();
+    let context = Context {
+        cluster: cluster.snapshot(),
+        now: now(),
+        memories: &memories,
+        seed: 0,
+        fixes: scheduler.fixes,
+    };
+    let explainers: Vec<Explainer<'_>> =
+        scheduler.profiles.iter().map(|profile| Explainer::new(profile, context.clone())).collect();
+    let (done, progress) = (AtomicUsize::new(0), Mutex::new(Progress::new()));
+    let mut explanations = side_by_side(tasks, |Task { pods, without }| {
+        let (index, _) = scheduler.profile_for(&pods[0]);
+        let explanation = match without {
+            None => explainers[index].explain(&pods[0]),
+            Some(cluster) => {
+                let context = Context { cluster, ..context.clone() };
+                Explainer::new(&scheduler.profiles[index], context).explain(&pods[0])
+            }
+        };
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Ok(mut progress) = progress.try_lock() {
+            progress.tell(|| format!("explained {done} of {} kinds of pods", tasks.len()));
+        }
+        explanation
+    });
+    drop(progress);
+    let finish = |explanation: &mut Explanation, pod: &Pod| {
+        let profile = &scheduler.profiles[scheduler.profile_for(pod).0];
+        explanation.mark_doubts(doubts(profile, context.cluster, pod, missing));
+        explanation.missing = missing.iter().map(|missing| missing.report(profile)).collect();
+        let is_scheduled = explanation.scheduler.as_ref().is_some_and(|asked| asked.report.leads);
+        explanation.notes = notes_on(scheduler, scheduling, pod, is_scheduled);
+    };
+    for (explanation, Task { pods, .. }) in explanations.iter_mut().zip(tasks) {
+        explanation.alike = pods[1..].iter().map(|pod| pod.key()).collect();
+        explanation.scheduler = asked.remove(&explanation.pod).map(|mut asked| {
+            asked.compare(&explanation.verdict);
+            asked
+        });
+        finish(explanation, &pods[0]);
+    }
+    let of_workloads = expected::explain(expected, &explainers, scheduler, |explanation, pod| {
+        finish(explanation, pod);
+        explanation.is_uncertain |= unread_for_workloads.is_some();
+        explanation.notes.extend(unread_for_workloads.clone());
+    })?;
+    explanations.extend(of_workloads);
+    Ok(explanations)
+}
+
+/// What could not be read that says which pods workloads would create.
+fn unread_note(kinds: &BTreeSet<&'static str>) -> Option<String> {
+    let kinds: Vec<&str> = kinds.iter().copied().collect();
+    (!kinds.is_empty()).then(|| {
+        format!(
+            "? note: you may not read {}; which pods the workload would still create, and how they look, may be wrong",
+            kinds.join(", ")
+        )
+    })
+}
+
+/// What to know about a pod before the rest: that nobody schedules it, and whose rules were taken.
+fn notes_on(
+    scheduler: &Scheduler,
+    scheduling: &BTreeMap<String, Scheduling>,
+    pod: &Pod,
+    is_scheduled: bool,
+) -> Vec<String> {
+    let name = &*pod.spec.scheduler_name;
+    let is_ours = scheduler.profile_for(pod).1 == IsOurs::Yes;
+    let found = scheduling.get(name).filter(|_| !is_scheduled);
+    let alarm = found.and_then(|found| found.alarm(name, is_ours));
+    alarm.into_iter().chain(scheduler.foreign_note(pod)).collect()
 }
 
 /// The pods, those that are alike together, in the order in which the first of each came.
@@ -226,14 +323,19 @@ fn alike(a: &Pod, b: &Pod) -> bool {
         && !has_own_claims()
 }
 
-fn print(explanations: &[Explanation], expected: &[Expected], view: View) -> anyhow::Result<String> {
+fn print(explanations: &[Explanation], tasks: &Tasks, view: View) -> anyhow::Result<String> {
+    let Tasks { gone, expected, .. } = tasks;
     let detail = match view {
-        View::Json => return Ok(serde_json::to_string_pretty(explanations)? + "\n"),
         View::Table => Detail::Table,
         View::Wide => Detail::Wide,
+        View::Json | View::Yaml => {
+            let answers = explanations.iter().map(Answer::Explained);
+            let gone = gone.iter().map(|asked| Answer::Gone { pod: &asked.report.pod, scheduler: asked });
+            return print_values(&answers.chain(gone).collect::<Vec<_>>(), view);
+        }
     };
     let silent = expected::silent(expected);
-    if explanations.is_empty() {
+    if explanations.is_empty() && gone.is_empty() {
         return Ok(format!("{silent}no pod is pending\n"));
     }
     let mut texts: Vec<String> = Vec::new();
@@ -245,16 +347,26 @@ fn print(explanations: &[Explanation], expected: &[Expected], view: View) -> any
         texts.push(format!("{heading}{}", render(explanation, detail)));
         last = explanation.workload.as_ref();
     }
+    texts.extend(gone.iter().map(render_asked));
     Ok(texts.join("\n"))
 }
 
-/// What there is to say about a pod that is not there any more.
-fn print_gone(asked: &Asked, view: View) -> anyhow::Result<String> {
+/// An answer for programs.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Answer<'a> {
+    Explained(&'a Explanation),
+    /// The pod is not there any more.
+    Gone {
+        pod: &'a str,
+        scheduler: &'a Asked,
+    },
+}
+
+/// Answers for programs.
+pub(crate) fn print_values(values: &[impl Serialize], view: View) -> anyhow::Result<String> {
     match view {
-        View::Json => {
-            let pod = serde_json::json!({ "pod": asked.report.pod, "scheduler": asked });
-            Ok(serde_json::to_string_pretty(&[pod])? + "\n")
-        }
-        View::Table | View::Wide => Ok(render_asked(asked)),
+        View::Yaml => Ok(print_yaml(&serde_json::to_value(values)?)),
+        _ => Ok(serde_json::to_string_pretty(values)? + "\n"),
     }
 }

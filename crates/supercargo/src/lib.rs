@@ -27,6 +27,7 @@ mod config_default;
 mod dump;
 mod expected;
 mod explain;
+mod gather;
 mod input;
 mod live;
 mod named;
@@ -34,9 +35,11 @@ mod outcome;
 mod progress;
 mod rbac;
 mod run;
+mod scheduling;
 mod serving;
 mod shadow;
 mod side_by_side;
+mod unread_record;
 mod verdicts;
 
 #[cfg(test)]

@@ -4,11 +4,14 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
-use supercargo_client::{ApiServer, ConnectOptions};
-use supercargo_cluster::{ListError, ListRequest, PODS, PODS_NOT_FINISHED, WholeList, list};
-use supercargo_model::KindId;
+use serde::Deserialize;
+use supercargo_client::{ApiServer, ConnectOptions, RequestError};
+use supercargo_cluster::{ListError, ListRequest, NODES, PODS, PODS_NOT_FINISHED, WholeList, list};
+use supercargo_explain::{Missing, MissingReason, missing_sentence};
+use supercargo_framework::Unread;
+use supercargo_model::{KindId, printable};
 
 use crate::cluster_files::Scheduler;
 use crate::outcome::Outcome;
@@ -18,6 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(15);
 
 /// One thread for the network, one for the work.
 const THREADS: usize = 2;
+/// How many versions of a group are looked through for a kind.
+const GROUP_VERSIONS_MAX: usize = 8;
 
 /// Which cluster.
 #[derive(Clone, Debug, Default, Args)]
@@ -37,7 +42,7 @@ pub(crate) struct ConnectArguments {
 pub(crate) struct LiveObjects {
     pub(crate) lists: Vec<(KindId, WholeList)>,
     /// What could not be read, and why.
-    pub(crate) missing: Vec<(KindId, String)>,
+    pub(crate) missing: Vec<Missing>,
 }
 
 impl ConnectArguments {
@@ -74,16 +79,17 @@ impl LiveObjects {
         let mut objects = LiveObjects { lists: Vec::new(), missing: Vec::new() };
         for kind in scheduler.kinds() {
             if is_secret(kind) {
-                objects.missing.push((kind, "note: secrets are never read".to_owned()));
+                objects.miss(kind, None, MissingReason::Secret, "");
                 continue;
             }
             match list_kind(server, kind, None).await {
                 Ok(list) => objects.lists.push((kind, list)),
                 Err(ListError::Forbidden(reason)) => {
-                    objects.read_namespace(server, kind, namespace, &reason).await?;
+                    objects.read_namespace(server, kind, namespace, &reason).await;
                 }
                 Err(error @ ListError::NotServed(_)) => {
-                    objects.missing.push((kind, format!("note: {error}: treated as if there were none")));
+                    let reason = why_not_served(server, kind).await;
+                    objects.miss(kind, None, reason, &error.to_string());
                 }
                 Err(error @ ListError::Failed { .. }) => return Err(error.into()),
             }
@@ -96,31 +102,103 @@ impl LiveObjects {
         server: &ApiServer,
         kind: KindId,
         namespace: Option<&str>,
-        reason: &str,
-    ) -> anyhow::Result<()> {
-        let plural = kind.plural;
+        refusal: &str,
+    ) {
         if let Some(namespace) = namespace
             && let Ok(list) = list_kind(server, kind, Some(namespace)).await
         {
-            let note =
-                format!("note: not allowed to read {plural} of other namespaces than {namespace}: {reason}");
-            self.missing.push((kind, note));
+            self.miss(kind, Some(namespace), MissingReason::Forbidden, refusal);
             self.lists.push((kind, list));
-            return Ok(());
+        } else {
+            self.miss(kind, None, MissingReason::Forbidden, refusal);
         }
-        self.missing.push((kind, format!("note: not allowed to read {plural}: {reason}")));
+    }
+
+    fn miss(&mut self, kind: KindId, known_namespace: Option<&str>, reason: MissingReason, message: &str) {
+        let unread = Unread { kind, known_namespace: known_namespace.map(Into::into) };
+        self.missing.push(Missing { unread, reason, message: message.to_owned() });
+    }
+
+    /// Pods and nodes, without which nothing can be said; an error says why one of them could not be read, then what else is
+    /// missing.
+    pub(crate) fn require_pods_and_nodes(&self) -> anyhow::Result<()> {
+        for kind in [PODS, NODES] {
+            if self.lists.iter().any(|(listed, _)| *listed == kind) {
+                continue;
+            }
+            let plural = kind.plural;
+            let missing = self.missing.iter().find(|missing| missing.unread.kind == kind);
+            let why = missing.map_or("", |missing| &missing.message);
+            bail!(
+                "you may not read {plural}, and without {plural} there is nothing to say: {why}\n{}",
+                self.notes().trim_end()
+            );
+        }
         Ok(())
     }
 
-    /// Whether there is anything of a kind to work with.
-    pub(crate) fn has(&self, kind: KindId) -> bool {
-        self.lists.iter().any(|(listed, _)| *listed == kind)
-    }
-
-    /// What could not be read, a line each.
+    /// What could not be read, in one line.
     pub(crate) fn notes(&self) -> String {
-        self.missing.iter().map(|(_, note)| format!("{note}\n")).collect()
+        missing_note(&self.missing)
     }
+}
+
+/// What could not be read, in one line for standard error.
+pub(crate) fn missing_note(missing: &[Missing]) -> String {
+    match missing_sentence(missing) {
+        Some(sentence) => {
+            format!("note: {}; what depends on that is marked as uncertain\n", printable(&sentence))
+        }
+        None => String::new(),
+    }
+}
+
+/// Whether a kind that is not served exists in other versions, so that there may be objects of it. If that cannot be told,
+/// there may.
+async fn why_not_served(server: &ApiServer, kind: KindId) -> MissingReason {
+    let is_absent = |error: &RequestError| error.code() == Some(404);
+    let group = match server.get(&format!("/apis/{}", kind.group)).await {
+        Ok(text) => serde_json::from_slice::<GroupWords>(&text).unwrap_or_default(),
+        Err(error) if is_absent(&error) => return MissingReason::NotServed,
+        Err(_) => return MissingReason::OtherVersion,
+    };
+    for version in group.versions.iter().take(GROUP_VERSIONS_MAX) {
+        let served = match server.get(&format!("/apis/{}", version.group_version)).await {
+            Ok(text) => serde_json::from_slice::<ResourcesWords>(&text).unwrap_or_default(),
+            Err(error) if is_absent(&error) => continue,
+            Err(_) => return MissingReason::OtherVersion,
+        };
+        if served.resources.iter().any(|resource| resource.name == kind.plural) {
+            return MissingReason::OtherVersion;
+        }
+    }
+    MissingReason::NotServed
+}
+
+/// What is read of an API group.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct GroupWords {
+    versions: Vec<VersionWords>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct VersionWords {
+    group_version: String,
+}
+
+/// What is read of the resources of a version.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ResourcesWords {
+    resources: Vec<ResourceWords>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ResourceWords {
+    name: String,
 }
 
 pub(crate) async fn list_kind(

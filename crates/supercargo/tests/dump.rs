@@ -200,7 +200,7 @@ fn files_and_a_live_cluster_exclude_each_other() {
         &["error: shop/web-7 is asked for in the live cluster, and -f names files", "--pod shop/web-7"],
     );
     for command in ["explain", "capacity"] {
-        let output = supercargo(&[command, "-f", "-", "--kubeconfig", "there"], "");
+        let output = supercargo(&[command, "-f", "-", "--kubeconfig", "there"], &cluster());
         check(
             &output,
             2,

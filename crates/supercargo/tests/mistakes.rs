@@ -228,6 +228,7 @@ help: see to that error first
 error: there are no nodes in the files, so no pod has anywhere to go; add them:
   kubectl get nodes -o yaml > nodes.yaml
 and name both files: -f nodes.yaml -f …
+or name a cluster to ask about them there, with --kubeconfig or --context
 ",
         ),
         (

@@ -191,7 +191,7 @@ fn capacity_counts_more_pods_of_a_workload() {
     check(&output, 0, &["10 more like shop/web-new fit, on 2 nodes"]);
     assert!(!String::from_utf8_lossy(&output.stdout).contains("default/"), "the manifest only: {output:?}");
     let output = supercargo(&["explain", "-f", "-", "-f", &file, "-n", "other"], &cluster());
-    check(&output, 0, &["no pod is pending"]);
+    check(&output, 1, &["no object in the files is of the namespace \"other\""]);
     std::fs::remove_dir_all(&folder).expect("the folder is there");
     for like in ["deploy/web", "shop/deploy/web"] {
         let output = supercargo(&["capacity", "-f", "-", "-n", "shop", "--like", like], &(cluster() + &web));

@@ -130,6 +130,12 @@ impl<'a> Search<'a> {
             return None;
         }
         let names = rows.iter().take(EXAMPLES_MAX).map(|row| self.node(*row).name().to_string());
-        Some(Hint { text: text(rows.len()), remedy, opens: rows.len(), examples: names.collect() })
+        Some(Hint {
+            text: text(rows.len()),
+            remedy,
+            opens: rows.len(),
+            examples: names.collect(),
+            is_uncertain: false,
+        })
     }
 }

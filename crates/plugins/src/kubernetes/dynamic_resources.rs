@@ -87,6 +87,10 @@ impl Plugin for DynamicResources {
     fn concerns(&self, pod: &Pod) -> bool {
         !pod.spec.resource_claims.is_empty() || pod.spec.requests.resources.scalars().next().is_some()
     }
+
+    fn subject(&self) -> &'static str {
+        "devices"
+    }
 }
 
 impl PreEnqueue for DynamicResources {

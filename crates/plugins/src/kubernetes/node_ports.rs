@@ -54,6 +54,10 @@ impl Plugin for NodePorts {
     fn concerns(&self, pod: &Pod) -> bool {
         pod.spec.host_ports().next().is_some()
     }
+
+    fn subject(&self) -> &'static str {
+        "host ports"
+    }
 }
 
 impl PreFilter for NodePorts {

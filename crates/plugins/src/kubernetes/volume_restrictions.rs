@@ -3,11 +3,11 @@ use std::sync::Arc;
 
 use supercargo_framework::{
     Actions, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, Filter, Hint, NoArgs, NodeField,
-    Plugin, PodField, PreFilter, PreFilterResult, Reads, Status,
+    Plugin, PodField, PreFilter, PreFilterResult, Reads, Status, Unread,
 };
 use supercargo_model::kinds::PersistentVolumeClaim;
 use supercargo_model::pod::VolumeSource;
-use supercargo_model::{Kind, NodeRef, Pod, Snapshot};
+use supercargo_model::{Kind, KindId, NodeRef, Pod, Snapshot};
 
 use super::storage::{find_claim, names_claim};
 
@@ -70,6 +70,17 @@ impl Plugin for VolumeRestrictions {
 
     fn concerns(&self, pod: &Pod) -> bool {
         !pod.spec.volumes.is_empty()
+    }
+
+    fn depends_on(&self, unread: &Unread, pod: &Pod, _: &Snapshot) -> bool {
+        // Claims are looked up in the pod's own namespace, and only its pods can have them; other disks may be anybody's.
+        let has_disk = pod.spec.volumes.iter().any(|volume| is_exclusive_disk(&volume.source));
+        let has_claim = pod.spec.claim_names().next().is_some();
+        (has_claim && !unread.knows(&pod.namespace)) || (has_disk && unread.kind == KindId::POD)
+    }
+
+    fn subject(&self) -> &'static str {
+        "volumes"
     }
 }
 

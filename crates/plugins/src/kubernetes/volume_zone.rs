@@ -3,12 +3,12 @@ use std::sync::Arc;
 
 use supercargo_framework::{
     Actions, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, Filter, Hint, NoArgs, NodeField,
-    Plugin, PodField, PreFilter, PreFilterResult, Reads, Status,
+    Plugin, PodField, PreFilter, PreFilterResult, Reads, Status, Unread,
 };
 use supercargo_model::kinds::{PersistentVolume, PersistentVolumeClaim, StorageClass};
-use supercargo_model::{Kind, LabelLookup, NodeRef, Object, Objects, Pod};
+use supercargo_model::{Kind, LabelLookup, NodeRef, Object, Objects, Pod, Snapshot};
 
-use super::storage::{find_claim, find_class, names_claim, not_found};
+use super::storage::{claims_of, find_claim, find_class, names_claim, not_found};
 
 const REASON: &str = "node(s) had no available volume zone";
 
@@ -75,6 +75,14 @@ impl Plugin for VolumeZone {
 
     fn concerns(&self, pod: &Pod) -> bool {
         !pod.spec.volumes.is_empty()
+    }
+
+    fn depends_on(&self, _: &Unread, pod: &Pod, _: &Snapshot) -> bool {
+        claims_of(pod).next().is_some()
+    }
+
+    fn subject(&self) -> &'static str {
+        "volumes"
     }
 }
 

@@ -13,6 +13,10 @@ pub(crate) fn supercargo(arguments: &[&str], stdin: &str) -> Output {
 pub(crate) fn run(arguments: &[&str], stdin: &[u8]) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_supercargo"))
         .args(arguments)
+        // Whatever cluster the machine knows, tests ask none.
+        .env_remove("KUBECONFIG")
+        .env_remove("KUBERNETES_SERVICE_HOST")
+        .env("HOME", "/nowhere")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -106,6 +106,10 @@ impl Plugin for DefaultPreemption {
             .node(&[NodeField::Name, NodeField::Pods])
             .kind::<PodDisruptionBudget>()
     }
+
+    fn subject(&self) -> &'static str {
+        "evictions"
+    }
 }
 
 impl PreEnqueue for DefaultPreemption {

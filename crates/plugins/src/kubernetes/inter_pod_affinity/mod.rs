@@ -8,12 +8,12 @@ mod terms;
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
     Actions, Args, Change, ClusterEvent, Context, Enqueue, Extensions, FieldProblems, Hint, NodeField,
-    Plugin, PodField, Reads,
+    Plugin, PodField, Reads, Unread,
 };
 use supercargo_model::kinds::Namespace;
-use supercargo_model::pod::PodAffinityTerm;
+use supercargo_model::pod::{PodAffinity, PodAffinityTerm};
 use supercargo_model::wire::null_default;
-use supercargo_model::{LabelLookup, Labels, NodeRef, Pod};
+use supercargo_model::{KindId, LabelLookup, Labels, NodeRef, Pod, Snapshot};
 
 use super::takes_room;
 
@@ -93,6 +93,27 @@ impl Plugin for InterPodAffinity {
             .feasible_set()
             .kind::<Namespace>()
     }
+
+    fn depends_on(&self, unread: &Unread, pod: &Pod, cluster: &Snapshot) -> bool {
+        // Any pod may mind this one; labels of namespaces count only where a term selects by them.
+        unread.kind == KindId::POD
+            || selects_namespaces(pod)
+            || cluster
+                .nodes()
+                .any(|node| node.usage().pods_with_affinity().any(|other| selects_namespaces(other)))
+    }
+
+    fn subject(&self) -> &'static str {
+        "affinity to other pods"
+    }
+}
+
+/// Whether a term of the pod selects namespaces by their labels.
+fn selects_namespaces(pod: &Pod) -> bool {
+    let PodAffinity { required, required_anti, preferred, preferred_anti, .. } = &pod.spec.pod_affinity;
+    let weighted = preferred.iter().chain(preferred_anti).map(|weighted| &weighted.term);
+    { required.iter().chain(required_anti).chain(weighted) }
+        .any(|term| term.namespace_selector.requirements().is_some_and(|list| !list.is_empty()))
 }
 
 impl Enqueue for InterPodAffinity {

@@ -80,6 +80,10 @@ impl Plugin for NodeResourcesBalancedAllocation {
     fn reads(&self) -> Reads {
         Reads::nothing().pod(&[PodField::Requests]).node(&[NodeField::Allocatable, NodeField::Requested])
     }
+
+    fn subject(&self) -> &'static str {
+        "free resources"
+    }
 }
 
 impl PreScore for NodeResourcesBalancedAllocation {

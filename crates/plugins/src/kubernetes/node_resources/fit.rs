@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use supercargo_framework::{
     Actions, Args, Change, ClusterEvent, Code, ColumnView, Context, Cycle, Enqueue, Extensions,
     FieldProblems, Filter, Fixes, Hint, NodeField, Normalization, Plugin, PodField, PreFilter,
-    PreFilterResult, PreScore, Reads, Score, Status,
+    PreFilterResult, PreScore, Reads, Score, Status, Unread,
 };
 use supercargo_model::kinds::DeviceClass;
 use supercargo_model::names::{label_key_problems, resource};
 use supercargo_model::wire::null_default;
-use supercargo_model::{Kind, NodeRef, Object, Objects, Pod, Resources, Row};
+use supercargo_model::{Kind, KindId, NodeRef, Object, Objects, Pod, Resources, Row, Snapshot};
 
 use super::rows::{self, AskedColumn, MAX_COLUMNS, Share};
 use super::strategy::{ScoringStrategy, ScoringStrategyType};
@@ -114,6 +114,15 @@ impl Plugin for NodeResourcesFit {
             .pod(&[PodField::Requests])
             .node(&[NodeField::Allocatable, NodeField::Requested, NodeField::Pods])
             .kind::<DeviceClass>()
+    }
+
+    fn depends_on(&self, unread: &Unread, pod: &Pod, _: &Snapshot) -> bool {
+        // Only extended resources can be those of a device class.
+        unread.kind == KindId::POD || pod.spec.requests.resources.scalars().next().is_some()
+    }
+
+    fn subject(&self) -> &'static str {
+        "free resources"
     }
 }
 

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use supercargo_framework::{
-    Cycle, Extensions, Filter, NoArgs, NodeField, Plugin, PodField, PreFilter, PreFilterResult, Reads, Status,
+    Cycle, Extensions, Filter, NoArgs, NodeField, Plugin, PodField, PreFilter, PreFilterResult, Reads,
+    Status, Unread,
 };
 use supercargo_model::kinds::{
     CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment,
 };
-use supercargo_model::{NodeRef, Objects, Pod};
+use supercargo_model::{NodeRef, Objects, Pod, Snapshot};
 
 use super::storage::is_attachable;
 use attachable::{AttachedVolumes, Attachments, PodAge, add_volumes_of};
@@ -74,6 +75,14 @@ impl Plugin for NodeVolumeLimits {
 
     fn concerns(&self, pod: &Pod) -> bool {
         !pod.spec.volumes.is_empty()
+    }
+
+    fn depends_on(&self, _: &Unread, pod: &Pod, _: &Snapshot) -> bool {
+        pod.spec.volumes.iter().any(|volume| is_attachable(pod, volume))
+    }
+
+    fn subject(&self) -> &'static str {
+        "volumes"
     }
 }
 

@@ -12,10 +12,11 @@ pub use args::PodTopologySpreadArgs;
 
 use supercargo_framework::{
     Actions, Change, ClusterEvent, Context, Enqueue, Extensions, Hint, NodeField, Plugin, PodField, Reads,
+    Unread,
 };
 use supercargo_model::kinds::{ReplicaSet, ReplicationController, Service, StatefulSet};
 use supercargo_model::pod::{InclusionPolicy, SpreadConstraint, WhenUnsatisfiable};
-use supercargo_model::{LabelLookup, NodeRef, Pod};
+use supercargo_model::{Kind, KindId, LabelLookup, NodeRef, Pod, Snapshot};
 
 use super::takes_room;
 use constraints::Constraint;
@@ -84,6 +85,29 @@ impl Plugin for PodTopologySpread {
             return own;
         }
         own.kind::<Service>().kind::<ReplicationController>().kind::<ReplicaSet>().kind::<StatefulSet>()
+    }
+
+    fn depends_on(&self, unread: &Unread, pod: &Pod, _: &Snapshot) -> bool {
+        // Pods are counted, and what selects them is looked up, in the pod's own namespace.
+        if unread.knows(&pod.namespace) {
+            return false;
+        }
+        let has_own = !pod.spec.spread_constraints.is_empty();
+        let may_be_selected = !pod.labels.is_empty();
+        let is_owned_by = |kind: KindId| {
+            pod.controller
+                .as_ref()
+                .is_some_and(|owner| *owner.kind == *kind.kind && *owner.api_version == *kind.api_version())
+        };
+        match unread.kind {
+            KindId::POD => has_own || (!self.default_constraints.is_empty() && may_be_selected),
+            Service::ID => !has_own && may_be_selected,
+            kind => !has_own && is_owned_by(kind),
+        }
+    }
+
+    fn subject(&self) -> &'static str {
+        "spreading"
     }
 }
 

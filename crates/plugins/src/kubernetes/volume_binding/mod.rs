@@ -13,12 +13,14 @@ use std::time::Duration;
 
 use supercargo_framework::{
     Cycle, Extensions, Filter, Memories, News, NodeField, Plan, Plugin, PodField, PreBind, PreFilter,
-    PreFilterResult, PreScore, Reads, Reserve, Score, Status, Step,
+    PreFilterResult, PreScore, Reads, Reserve, Score, Status, Step, Unread,
 };
 use supercargo_model::kinds::{
     CSIDriver, CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass,
 };
-use supercargo_model::{NodeRef, Pod, Row};
+use supercargo_model::{NodeRef, Pod, Row, Snapshot};
+
+use super::storage::claims_of;
 
 pub use args::VolumeBindingArgs;
 pub use binding::{PlannedBinding, PlannedBindings};
@@ -91,6 +93,14 @@ impl Plugin for VolumeBinding {
 
     fn concerns(&self, pod: &Pod) -> bool {
         !pod.spec.volumes.is_empty()
+    }
+
+    fn depends_on(&self, _: &Unread, pod: &Pod, _: &Snapshot) -> bool {
+        claims_of(pod).next().is_some()
+    }
+
+    fn subject(&self) -> &'static str {
+        "volumes"
     }
 }
 
