@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use supercargo_model::printable;
 
 use crate::codes::{self, Code};
 use crate::places::{Places, Position};
@@ -194,15 +195,16 @@ impl fmt::Display for Problems {
     }
 }
 
+/// A line, and one for the hint. What a file says cannot break out of them: field names and kinds may hold line breaks.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.severity, self.code)?;
         if !self.path.is_empty() {
-            write!(f, " {}", self.path)?;
+            write!(f, " {}", printable(&self.path))?;
         }
-        write!(f, ": {}", self.message)?;
+        write!(f, ": {}", printable(&self.message))?;
         if let Some(hint) = &self.hint {
-            write!(f, "\n    hint: {hint}")?;
+            write!(f, "\n    hint: {}", printable(hint))?;
         }
         Ok(())
     }

@@ -94,7 +94,7 @@ pub fn outcome_of(
         return Outcome::failure(&error.into());
     }
     match parse(words.into_iter().map(Into::into).collect()) {
-        Ok(line) => run(line, &registry),
+        Ok(line) => run(line, &registry).printable(),
         Err(answer) => Outcome::usage(&answer),
     }
 }

@@ -1,5 +1,6 @@
 //! What a command comes to: all of its output at once, so that nothing half-written is ever seen.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -35,12 +36,21 @@ impl Outcome {
         }
     }
 
+    /// As it is printed: whatever a terminal obeys is escaped, wherever it came from; in JSON the escape is JSON's own.
+    pub(crate) fn printable(mut self) -> Self {
+        for text in [&mut self.stdout, &mut self.stderr] {
+            if let Cow::Owned(escaped) = printable_lines(text) {
+                *text = escaped;
+            }
+        }
+        self
+    }
+
     /// Prints it.
     pub(crate) fn report(self) -> ExitCode {
-        // Whatever a terminal obeys is escaped, wherever it came from; in JSON the escape is JSON's own.
-        let (stderr, stdout) = (printable_lines(&self.stderr), printable_lines(&self.stdout));
+        let Outcome { stdout, stderr, code } = self.printable();
         let printed = write_all(io::stderr(), &stderr).and(write_all(io::stdout(), &stdout));
-        exit_code(printed, self.code)
+        exit_code(printed, code)
     }
 }
 

@@ -253,3 +253,16 @@ fn settings_of_our_own_stand_beside() {
     );
     check_hint(&format!("{OWN}fixes: [emptySpreadSelektor]"), "did you mean \"emptySpreadSelector\"?");
 }
+
+/// Found by the program's test `fuzz`.
+#[test]
+fn no_text_of_a_file_starts_a_line() {
+    for text in [
+        "apiVersion: v1\nkind: \"x\\nforged\"\n".to_owned(),
+        format!("{HEAD}\"x\\nforged\": 1\n"),
+        format!("{HEAD}profiles: [{{\"x\\nforged\": 1}}]\n"),
+    ] {
+        let said = load(&text).expect_err("is wrong").to_string();
+        assert!(said.contains("x\\nforged") && !said.contains("\nforged"), "{said}");
+    }
+}

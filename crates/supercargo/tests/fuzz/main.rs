@@ -1,8 +1,9 @@
 //! Clusters and configurations, mutated by chance, and what holds whatever comes of it.
 //!
-//! Seeds are numbers; each is one trial, and the same one every time. `SUPERCARGO_FUZZ_SEEDS=100000` tries more of them,
-//! `SUPERCARGO_FUZZ_SEED=17` that one alone. Trials run in processes of their own, several at a time, so that an overflow of the stack,
-//! an endless loop or a flood of memory is found as a panic is, and has a seed.
+//! Seeds are numbers; each is one trial, and the same one every time. `SUPERCARGO_FUZZ_SEEDS=100000` tries more of
+//! them, `SUPERCARGO_FUZZ_SEEDS=800..900` others, `SUPERCARGO_FUZZ_SEED=17` one alone. Trials run in processes of their
+//! own, several at a time, so that an overflow of the stack, an endless loop or a flood of memory is found as a panic is, and
+//! has a seed.
 
 mod bases;
 mod chance;
@@ -29,7 +30,7 @@ use crate::bases::Bases;
 use crate::trial::{TrialFolder, run_trial};
 
 /// How many seeds are tried if nobody says otherwise: about a minute's worth on a busy machine with two cores.
-const SEEDS: u64 = 1_000;
+const SEEDS: u64 = 800;
 
 /// How long a trial may take: it has some twenty commands on clusters of a few dozen objects, and other tests run beside it.
 const TRIAL_SECONDS_MAX: u64 = 60;
@@ -55,10 +56,17 @@ const DONE: &str = "fuzz done";
 
 #[test]
 fn nothing_that_goes_in_breaks_what_holds() {
-    let failures = match number(SEED) {
-        Some(seed) => try_seeds(seed..seed + 1),
-        None => try_seeds(0..number(SEED_COUNT).unwrap_or(SEEDS)),
+    let number =
+        |text: &str| -> u64 { text.parse().unwrap_or_else(|_| panic!("{text:?} is no number of seeds")) };
+    let seeds = match (variable(SEED), variable(SEED_COUNT)) {
+        (Some(seed), _) => number(&seed)..number(&seed) + 1,
+        (None, None) => 0..SEEDS,
+        (None, Some(seeds)) => match seeds.split_once("..") {
+            Some((first, end)) => number(first)..number(end),
+            None => 0..number(&seeds),
+        },
     };
+    let failures = try_seeds(seeds);
     assert!(failures.is_empty(), "\n{}", failures.concat());
 }
 
@@ -101,7 +109,7 @@ struct Worker {
 /// Tries the seeds, and returns what failed, with how to try it again.
 fn try_seeds(seeds: Range<u64>) -> Vec<String> {
     let count = thread::available_parallelism().map_or(1, usize::from).min(WORKERS_MAX);
-    let count = (count as u64).min(seeds.end - seeds.start);
+    let count = (count as u64).min(seeds.end.saturating_sub(seeds.start));
     let (sender, receiver) = mpsc::channel();
     let mut failures = Vec::new();
     thread::scope(|scope| {
@@ -203,10 +211,6 @@ fn resident_mib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? / 1_024)
-}
-
-fn number(name: &str) -> Option<u64> {
-    variable(name).map(|value| value.parse().unwrap_or_else(|_| panic!("{name} is no number: {value:?}")))
 }
 
 #[expect(clippy::disallowed_methods, reason = "how a person asks for more seeds, or for one")]

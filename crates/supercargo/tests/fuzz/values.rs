@@ -88,6 +88,9 @@ const TEXTS: [&str; 46] = [
     "2024-01-01T00:00:00Z",
 ];
 
+/// Where it is printed as it is, its second line looks like a word of the program. `checks.rs` looks for that line.
+const FORGING: &str = "x\nerror: forged\ny";
+
 /// Words that mean something in some place: operators, effects, policies, phases, keys, plugins.
 const WORDS: [&str; 52] = [
     "In",
@@ -225,6 +228,7 @@ pub(crate) fn text(chance: &mut Chance) -> String {
         0 => "x".repeat(LONG_TEXT),
         1 => "a.".repeat(LONG_TEXT / 2),
         2 => format!("{}{}", chance.pick(&TEXTS), chance.pick(&TEXTS)),
+        3..6 => FORGING.to_owned(),
         _ => (*chance.pick(&TEXTS)).to_owned(),
     }
 }
