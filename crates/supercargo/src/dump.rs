@@ -71,7 +71,7 @@ pub(crate) fn run(options: &DumpOptions, registry: &Registry) -> anyhow::Result<
             for (kind, list) in &objects.lists {
                 list.items().try_for_each(|item| each(listed_object(*kind, item)?))?;
             }
-            objects.missing.iter().filter_map(record).try_for_each(|record| each(record))
+            objects.missing.iter().filter_map(record).try_for_each(&mut *each)
         };
         write(&listed, options)?;
     } else {
