@@ -47,7 +47,7 @@ pub struct PerformerOptions {
     pub server: ApiServer,
     /// What time it is.
     pub clock: Clock,
-    /// The name of this machine; see [`crate::hostname`].
+    /// The name of this machine; see [`supercargo_client::hostname`].
     pub hostname: String,
     /// What chance is drawn from, together with the hostname: waits between retries differ a little, and replicas with the
     /// same seed wait differently.
