@@ -48,7 +48,7 @@ class Log(Case):
         self.addCleanup(self.api.delete, "leases", "kube-scheduler", namespace="kube-system")
         head = "\n".join(scheduler.process.text().splitlines()[:12])
         identity = self.api.get("leases", "kube-scheduler", "kube-system")["spec"]["holderIdentity"]
-        version = subprocess.run([settings.SUPERCARGO, "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+        version = subprocess.run([settings.SUPERCARGO, "--version"], capture_output=True, text=True, check=True).stdout.split()[1].rstrip(",")
         for text in (version, f"https://127.0.0.1:{self.cluster.port}", identity, str(scheduler.config_file), "mine"):
             self.assertIn(text, head)
 
