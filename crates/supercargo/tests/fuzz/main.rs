@@ -156,6 +156,10 @@ fn start(share: &str) -> Child {
     Command::new(env::current_exe().expect("this program has a name"))
         .args(["--exact", "worker", "--ignored", "--nocapture"])
         .env(SHARE, share)
+        // Manifests without nodes are asked about in whatever cluster is known: here in none.
+        .env_remove("KUBECONFIG")
+        .env_remove("KUBERNETES_SERVICE_HOST")
+        .env("HOME", "/nowhere")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
