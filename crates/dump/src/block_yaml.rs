@@ -5,6 +5,7 @@
 //! is asked then; reading something wrongly would not be.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 /// Deeper nesting is left to the general parser.
 const DEPTH_MAX: usize = 100;
@@ -41,8 +42,8 @@ fn lines(yaml: &str) -> Option<Vec<Line<'_>>> {
     let mut lines = Vec::with_capacity(yaml.len() / 32);
     for line in yaml.split('\n') {
         let line = line.strip_suffix('\r').unwrap_or(line);
-        let text = line.trim_start_matches(' ');
-        if text.starts_with('%') {
+        let text = skip_spaces(line);
+        if text.as_bytes().first() == Some(&b'%') {
             return None;
         }
         lines.push(Line { indent: line.len() - text.len(), text });
@@ -83,7 +84,7 @@ impl<'a> Parser<'a> {
         let mut first = true;
         while let Some(line) = self.peek().filter(|line| line.indent == indent && is_item(line.text)) {
             self.comma(&mut first);
-            let rest = line.text[1..].trim_start_matches(' ');
+            let rest = skip_spaces(&line.text[1..]);
             if rest.is_empty() {
                 self.next += 1;
                 self.nested(indent, indent + 1, depth)?;
@@ -129,8 +130,14 @@ impl<'a> Parser<'a> {
     /// None if the key stands in its mapping already. Keys are mostly sorted, so that one look is enough.
     fn check_new(&self, key: &'a str, keys: &mut Keys<'a>) -> Option<()> {
         // The same key can be written in several ways.
-        let is_odd = key.starts_with(['"', '\'']) || key.ends_with(' ');
-        if key > keys.greatest && !is_odd && !keys.has_odd {
+        let bytes = key.as_bytes();
+        let is_odd = matches!(bytes, [b'"' | b'\'', ..] | [.., b' ']);
+        // The first letters tell most keys apart.
+        let is_greater = match bytes.first().cmp(&keys.greatest.as_bytes().first()) {
+            Ordering::Equal => key > keys.greatest,
+            order => order.is_gt(),
+        };
+        if is_greater && !is_odd && !keys.has_odd {
             keys.greatest = key;
             return Some(());
         }
@@ -216,7 +223,7 @@ impl<'a> Parser<'a> {
 
     fn plain(&mut self, text: &str, indent: usize, in_mapping: bool) -> Option<()> {
         let text = text.trim_end();
-        if text.contains(" #") || text.contains(": ") || text.ends_with(':') {
+        if has_notation(text) {
             return None;
         }
         if !self.continues(indent, in_mapping) {
@@ -226,7 +233,7 @@ impl<'a> Parser<'a> {
         let mut whole = text.to_owned();
         while self.continues(indent, in_mapping) {
             let line = self.lines[self.next].text.trim_end();
-            if line.contains(" #") || line.contains(": ") || line.ends_with(':') || line.starts_with('#') {
+            if has_notation(line) || line.starts_with('#') {
                 return None;
             }
             whole.push(' ');
@@ -244,6 +251,10 @@ impl<'a> Parser<'a> {
 
     /// A plain scalar by its looks: null, a boolean, a number or a string.
     fn resolve(&mut self, text: &str) -> Option<()> {
+        if !may_be_word(text) && !may_be_number(text) {
+            push_string(&mut self.json, text);
+            return Some(());
+        }
         match text {
             "null" | "~" | "Null" | "NULL" => self.json.push_str("null"),
             "true" | "True" | "TRUE" => self.json.push_str("true"),
@@ -332,8 +343,32 @@ enum Chomp {
     Keep,
 }
 
+fn skip_spaces(text: &str) -> &str {
+    &text[text.bytes().take_while(|byte| *byte == b' ').count()..]
+}
+
+/// Whether a plain scalar may end in it: before a comment, or a key's colon.
+fn has_notation(text: &str) -> bool {
+    memchr::memchr2(b'#', b':', text.as_bytes()).is_some()
+        && (text.contains(" #") || text.contains(": ") || text.ends_with(':'))
+}
+
+/// Whether a plain scalar may be one of the words that stand for something else.
+fn may_be_word(text: &str) -> bool {
+    text.len() <= "false".len()
+        && matches!(
+            text.as_bytes(),
+            [b'~' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'y' | b'Y' | b'o' | b'O', ..]
+        )
+}
+
+/// Whether a plain scalar may be a number.
+fn may_be_number(text: &str) -> bool {
+    matches!(text.as_bytes(), [b'0'..=b'9' | b'+' | b'-' | b'.', ..])
+}
+
 fn is_item(text: &str) -> bool {
-    text == "-" || text.starts_with("- ")
+    matches!(text.as_bytes(), [b'-'] | [b'-', b' ', ..])
 }
 
 /// The key and what follows its colon; none if the line is no entry of a mapping.
@@ -350,7 +385,7 @@ fn split_key(text: &str) -> Option<(&str, &str)> {
         },
     };
     let value = &text[end + 1..];
-    (value.is_empty() || value.starts_with(' ')).then(|| (&text[..end], value.trim_start_matches(' ')))
+    (value.is_empty() || value.starts_with(' ')).then(|| (&text[..end], skip_spaces(value)))
 }
 
 /// What YAML gives a meaning at the start of a plain scalar.
