@@ -105,7 +105,7 @@ class Kubelet:
 
     def refusal(self, item):
         """Why a kubelet would not take a pod beside those that it has, or None."""
-        others = [other for other in self.held.values() if node_of(other) == node_of(item)]
+        others = [other for other in list(self.held.values()) if node_of(other) == node_of(item)]
         for port in host_ports(item):
             if any(in_the_way(port, other_port) for other in others for other_port in host_ports(other)):
                 return f"port {port['hostPort']} is taken"
