@@ -14,11 +14,11 @@ mod consulting;
 mod eviction;
 mod happenings;
 mod heap;
-mod house;
 mod leading;
 mod objects;
 mod observations;
 mod queue;
+mod queue_context;
 mod replacing;
 mod whereabouts;
 
@@ -40,10 +40,10 @@ use consulting::Consultation;
 pub use consulting::ExtenderSettings;
 use eviction::Eviction;
 use happenings::Happening;
-use house::House;
 pub use observations::{Books, Observation, QueueEvent, QueuePart, Standing, Stopwatch};
 pub use queue::QueueLengths;
 use queue::{Patience, Queue};
+use queue_context::QueueContext;
 pub use whereabouts::{PodPlace, Whereabouts};
 
 /// How a [`Scheduler`] behaves.
@@ -235,7 +235,7 @@ impl Scheduler {
 
     /// Does what is due: backoffs that have passed, waits that were too long.
     pub fn advance(&mut self, now: Timestamp) {
-        self.with_house(now, Queue::advance);
+        self.with_queue(now, Queue::advance);
         for uid in self.bindings.due(now) {
             self.time_out(&uid, now);
         }
@@ -271,7 +271,7 @@ impl Scheduler {
     fn happened_to(&mut self, happening: Happening, now: Timestamp, concerned: impl Fn(&Pod) -> bool) {
         self.resume_bindings(&happening, now);
         if self.queue.listens() {
-            self.with_house(now, |queue, house| queue.react(house, happening, concerned));
+            self.with_queue(now, |queue, context| queue.react(context, happening, concerned));
         }
     }
 
@@ -280,11 +280,11 @@ impl Scheduler {
         self.queue.listens() || self.bindings.listens()
     }
 
-    fn with_house<R>(&mut self, now: Timestamp, act: impl FnOnce(&mut Queue, &House<'_>) -> R) -> R {
+    fn with_queue<R>(&mut self, now: Timestamp, act: impl FnOnce(&mut Queue, &QueueContext<'_>) -> R) -> R {
         let (context, profiles) = self.engine.view(now);
-        let house = House { context, profiles, preempting: &self.preempting };
-        let result = act(&mut self.queue, &house);
-        let held = self.queue.take_newly_held(&house);
+        let context = QueueContext { context, profiles, preempting: &self.preempting };
+        let result = act(&mut self.queue, &context);
+        let held = self.queue.take_newly_held(&context);
         for (slot, message) in held {
             self.tell_unscheduled(slot, "Unschedulable", message, Nomination::Clear, now);
         }

@@ -7,7 +7,7 @@ use supercargo_model::pod::Unscheduled;
 use supercargo_model::{Decoded, NodeWords, Object, Pod, PodWords, Timestamp};
 
 use super::happenings::{Happening, What, node_update, pod_update};
-use super::house::profile_of;
+use super::queue_context::profile_of;
 use super::{Everything, QueueEvent, Scheduler};
 use crate::planted::{Bug, is_planted};
 
@@ -131,7 +131,7 @@ impl Scheduler {
             self.end_binding_of_bound(pod, now);
         }
         let is_confirmed = self.unconfirmed.remove(&pod.uid) || had_binding;
-        self.with_house(now, |queue, house| queue.remove(house, &pod.uid));
+        self.with_queue(now, |queue, context| queue.remove(context, &pod.uid));
         if !is_planted(Bug::EvictsForBoundPods) {
             self.forget_eviction(&pod.uid);
         }
@@ -170,7 +170,7 @@ impl Scheduler {
         now: Timestamp,
     ) {
         let old = self.queue.find(&pod.uid).map(|waiting| waiting.queued.pod.clone());
-        self.with_house(now, |queue, house| queue.update(house, pod, generation, unscheduled));
+        self.with_queue(now, |queue, context| queue.update(context, pod, generation, unscheduled));
         let nomination = |pod: &Pod| pod.nominated_node_name().cloned();
         let (before, after) = (old.as_deref().and_then(nomination), nomination(pod));
         // A nomination that the API server has not heard of yet stays.
@@ -203,7 +203,7 @@ impl Scheduler {
         self.unconfirmed.remove(uid);
         self.forget_eviction(uid);
         self.victim_leaves(uid);
-        let waiting = self.with_house(now, |queue, house| queue.remove(house, uid));
+        let waiting = self.with_queue(now, |queue, context| queue.remove(context, uid));
         self.engine.cluster.clear_nomination(uid);
         match self.engine.cluster.remove_pod(uid) {
             Some(pod) => self.room_freed(pod, now, |_| true),

@@ -82,7 +82,7 @@ impl Scheduler {
     pub(in crate::scheduler) fn abandon(&mut self, uid: &str, now: Timestamp) {
         self.unconfirmed.remove(uid);
         let taken = self.take_back(uid, now).map(|(pod, ..)| pod);
-        self.with_house(now, |queue, house| queue.remove(house, uid));
+        self.with_queue(now, |queue, context| queue.remove(context, uid));
         if let Some(pod) = taken.or_else(|| self.engine.cluster.remove_pod(uid)) {
             self.room_freed(pod, now, |_| true);
         }

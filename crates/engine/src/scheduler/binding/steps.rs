@@ -96,7 +96,7 @@ impl Scheduler {
             return;
         };
         self.activate(&wanted, now);
-        if let Some(waiting) = self.with_house(now, |queue, house| queue.remove(house, uid)) {
+        if let Some(waiting) = self.with_queue(now, |queue, context| queue.remove(context, uid)) {
             self.bindings.change(uid, |binding| binding.entry = QueueEntry::Held(waiting));
         }
         if has_waited {
@@ -291,7 +291,7 @@ impl Scheduler {
     /// Tries the pods that plugins want to be tried.
     pub(super) fn activate(&mut self, wanted: &[Arc<str>], now: Timestamp) {
         for uid in wanted {
-            self.with_house(now, |queue, house| queue.activate(house, uid));
+            self.with_queue(now, |queue, context| queue.activate(context, uid));
         }
     }
 
