@@ -9,8 +9,8 @@ use supercargo_engine::{
     EngineOptions, ExtenderSettings, Indexing, Order, Rules, Scheduler, SchedulerOptions, Seed, Ticket,
 };
 use supercargo_framework::{
-    AskFailure, AskedNode, Conclusion, Effect, ExtenderAnswer, ExtenderQuestion, Fixes, Nomination, Profile,
-    Registry,
+    AskFailure, AskedNode, Conclusion, Effect, ExtenderAnswer, ExtenderQuestion, Fixes, Needs, Nomination,
+    Profile, Registry,
 };
 use supercargo_model::{Decoder, Timestamp};
 
@@ -53,11 +53,6 @@ fn profiles_of(config: &str, registry: &Registry) -> Vec<Profile> {
     build_profiles(&loaded.kube, registry).expect("the profiles are right")
 }
 
-fn decoder_of(profiles: &[Profile]) -> Decoder {
-    let reads = profiles.iter().filter_map(|profile| profile.reads.as_ref());
-    Decoder::new(reads.flat_map(|reads| reads.kinds.clone()), false)
-}
-
 impl World {
     /// With the default configuration.
     pub(crate) fn new() -> Self {
@@ -70,7 +65,7 @@ impl World {
 
     pub(crate) fn with_plugins(config: &str, registry: &Registry) -> Self {
         let profiles = profiles_of(config, registry);
-        let decoder = decoder_of(&profiles);
+        let decoder = Needs::of(&profiles).decoder();
         let scheduler = Scheduler::new(profiles, options());
         World {
             scheduler,
@@ -99,7 +94,7 @@ impl World {
         let before = self.scheduler.profiles();
         let is_known = |new: &Profile| before.iter().any(|old| old.scheduler_name == new.scheduler_name);
         let is_name_new = !profiles.iter().all(is_known);
-        self.decoder = decoder_of(&profiles);
+        self.decoder = Needs::of(&profiles).decoder();
         self.scheduler.replace_profiles(profiles, options(), Vec::new(), self.now);
         if is_name_new {
             for pod in self.objects.values().filter(|object| object["kind"] == "Pod") {

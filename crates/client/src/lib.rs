@@ -6,6 +6,7 @@
 
 #![warn(missing_docs)]
 
+mod causes;
 mod clock;
 mod component;
 mod connect;
@@ -27,6 +28,7 @@ mod write_gate;
 #[cfg(any(test, feature = "test-util"))]
 pub mod fake;
 
+pub use causes::with_causes;
 pub use clock::Clock;
 pub use component::ComponentOptions;
 pub use connect::{ConnectError, ConnectOptions, Search, chain, hostname};
@@ -36,4 +38,5 @@ pub use request::{
     AnswerBody, ApiServer, Call, MERGE_PATCH, RequestBody, SILENCE_MAX, STRATEGIC_MERGE_PATCH,
 };
 pub use rights::MissingRights;
+pub use tls::AnyCertificate;
 pub use write_gate::{Passage, Tenure, WriteGate};

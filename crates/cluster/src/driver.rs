@@ -6,18 +6,17 @@
 mod dumping;
 mod reloading;
 
-use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
 use supercargo_engine::{
-    Decision, Everything, ExtenderSettings, Observation, Order, QueueEvent, Scheduler, SchedulerOptions,
-    Standing, Stopwatch, Ticket, Whereabouts,
+    Decision, ExtenderSettings, Observation, Order, QueueEvent, Scheduler, SchedulerOptions, Standing,
+    Stopwatch, Ticket, Whereabouts,
 };
 use supercargo_extender::ExtenderClient;
 use supercargo_framework::{AskFailure, Conclusion, Effect, ExtenderAnswer, ExtenderQuestion, Profile};
-use supercargo_model::{KindId, Timestamp};
+use supercargo_model::{Everything, KindId, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
@@ -347,7 +346,7 @@ impl<O: Observer> Driver<O> {
                 self.note_knowledge();
             }
             Watched::Unserved => {
-                self.scheduler.retain(&Everything::Objects(kind, BTreeSet::new()), now);
+                self.scheduler.retain(&Everything::none_of(kind), now);
                 self.note_knowledge();
             }
             // The watch has said so itself.

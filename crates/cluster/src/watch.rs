@@ -22,7 +22,7 @@ mod words;
 
 use std::sync::Arc;
 
-use supercargo_engine::Everything;
+use supercargo_model::Everything;
 use supercargo_model::{Decoded, Decoder, KindId};
 use tokio::sync::{mpsc, watch};
 

@@ -24,8 +24,8 @@ pub use engine::{Engine, EngineOptions, Indexing, StaleDecision, UnknownProfile}
 pub use evaluate::{Evaluation, FilterWord, PluginScores, Rules, Thoroughness, evaluate, feasible_among};
 pub use index::{IndexLimits, IndexStatistics};
 pub use scheduler::{
-    Books, Everything, ExtenderSettings, Observation, Order, PodPlace, QueueEvent, QueueLengths, QueuePart,
-    Scheduler, SchedulerOptions, Standing, Stopwatch, Ticket, Whereabouts,
+    Books, ExtenderSettings, Observation, Order, PodPlace, QueueEvent, QueueLengths, QueuePart, Scheduler,
+    SchedulerOptions, Standing, Stopwatch, Ticket, Whereabouts,
 };
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use supercargo_engine::Everything;
+use supercargo_model::Everything;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tracing::info;

@@ -22,14 +22,13 @@ mod queue_context;
 mod replacing;
 mod whereabouts;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use supercargo_framework::{AskFailure, Conclusion, Effect, ExtenderAnswer, Nomination, Notice, Profile};
-use supercargo_model::{Decoded, KindId, ObjectKey, Pod, Snapshot, Timestamp};
+use supercargo_model::{Decoded, Pod, Snapshot, Timestamp};
 
 use crate::decision::Decision;
 use crate::engine::{Engine, EngineOptions};
@@ -71,17 +70,6 @@ pub struct Order {
 /// The number of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
-
-/// Everything of one kind that there is.
-#[derive(Clone, Debug)]
-pub enum Everything {
-    /// The UIDs of all pods.
-    Pods(BTreeSet<Box<str>>),
-    /// The names of all nodes.
-    Nodes(BTreeSet<Box<str>>),
-    /// All objects of another kind.
-    Objects(KindId, BTreeSet<ObjectKey>),
-}
 
 /// A scheduler.
 #[derive(Debug)]
