@@ -240,7 +240,7 @@ mod tests {
 
     use super::*;
     use crate::material::Authority;
-    use crate::request::Call;
+    use supercargo_api::Call;
 
     #[test]
     fn an_address_may_lack_its_scheme() {

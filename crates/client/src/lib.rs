@@ -34,9 +34,8 @@ pub use component::ComponentOptions;
 pub use connect::{ConnectError, ConnectOptions, Search, chain, hostname};
 pub use error::RequestError;
 pub use limiter::RateLimit;
-pub use request::{
-    AnswerBody, ApiServer, Call, MERGE_PATCH, RequestBody, SILENCE_MAX, STRATEGIC_MERGE_PATCH,
-};
+pub use request::{AnswerBody, ApiServer, RequestBody, SILENCE_MAX};
 pub use rights::MissingRights;
+pub use supercargo_api::{Call, MERGE_PATCH, STRATEGIC_MERGE_PATCH};
 pub use tls::AnyCertificate;
 pub use write_gate::{Passage, Tenure, WriteGate};

@@ -11,11 +11,10 @@
 mod backoff;
 mod clock;
 mod driver;
-mod events;
+mod event_sink;
 mod heartbeat;
 mod limited_log;
 mod order_log;
-mod path;
 mod perform;
 mod tasks;
 mod watch;

@@ -3,7 +3,6 @@
 //! One task holds the orders and makes requests, a bounded number at a time. Bindings come first; conditions and events are
 //! told when there is time, but what is said about one pod is said in order.
 
-mod bodies;
 mod queues;
 mod requests;
 
@@ -13,6 +12,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use supercargo_api::Recorder;
 use supercargo_engine::{Order, Ticket};
 use supercargo_framework::{Conclusion, Effect};
 use supercargo_model::Pod;
@@ -22,7 +22,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tracing::{debug, error, warn};
 
 use crate::backoff::Chance;
-use crate::events::{Recorder, Sink};
+use crate::event_sink::Sink;
 use crate::order_log::OrderLog;
 use crate::tasks::{Task, Tasks};
 use queues::{Job, Lane, Queues};

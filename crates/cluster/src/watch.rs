@@ -18,7 +18,6 @@ mod pages;
 mod session;
 mod stop;
 mod whole_list;
-mod words;
 
 use std::sync::Arc;
 
