@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use supercargo_api::Recorder;
-use supercargo_engine::{Order, Ticket};
+use supercargo_engine::{Order, PerformCounts, Ticket};
 use supercargo_framework::{Conclusion, Effect};
 use supercargo_model::Pod;
 use tokio::sync::mpsc;
@@ -84,19 +84,6 @@ pub enum OrderOutcome {
     Ended(Conclusion),
     /// A pod was looked up: the text of the pod of that name, or none if there is no such pod; or why it could not be read.
     LookedUp(Result<Option<Bytes>, String>),
-}
-
-/// What a performer has done so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PerformCounts {
-    /// Bindings that were made.
-    pub bound: u64,
-    /// Bindings that failed.
-    pub bindings_failed: u64,
-    /// Events that were told, or counted where they had been told before.
-    pub events_told: u64,
-    /// Events that were not told, because there were too many or the server did not take them.
-    pub events_lost: u64,
 }
 
 #[derive(Debug, Default)]
