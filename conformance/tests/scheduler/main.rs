@@ -1,4 +1,5 @@
-//! The whole scheduler on a cluster in virtual time: what it orders, and when.
+//! The whole scheduler on a cluster in virtual time: what it orders, and when. These are the tests of `crates/engine/src/scheduler`, which
+//! are here because they need the real plugins.
 
 mod extenders;
 mod faults;

@@ -61,7 +61,7 @@ mod status;
 mod typed;
 
 pub use args::{Args, FieldProblem, FieldProblems, NoArgs, ProblemKind};
-pub use columns::{Amount, ColumnResource, ColumnView, Columns, MAX_EXACT_AMOUNT};
+pub use columns::{Amount, ColumnResource, ColumnView, Columns, EXACT_AMOUNT_MAX};
 pub use counting::{
     Cell, CountedFilter, CountedScore, Counter, Counts, Groups, MatcherTerm, PodMatcher, Scope, Tally,
     TermRole,

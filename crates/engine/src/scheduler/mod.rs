@@ -5,6 +5,8 @@
 //! ([`Scheduler::take_orders`]), says how they went ([`Scheduler::conclude`]), and wakes it when time has passed
 //! ([`Scheduler::next_deadline`], [`Scheduler::advance`]). Nothing here does I/O or reads a clock, so a live cluster, a
 //! simulation and a test drive the same scheduler.
+//!
+//! Its tests drive it with the real plugins, which this crate does not know: see `conformance/tests/scheduler`.
 
 mod attempts;
 mod binding;

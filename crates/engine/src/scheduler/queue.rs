@@ -23,7 +23,7 @@ use super::queue_context::{Gate, QueueContext, Retry};
 pub use lengths::QueueLengths;
 
 /// So many happenings are kept for pods that are being tried. For a pod that misses some, any may have helped.
-const MAX_HAPPENINGS: usize = 10_000;
+const HAPPENINGS_MAX: usize = 10_000;
 /// How often pods that wait for something to happen are looked at, whether they have waited too long.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -541,7 +541,7 @@ impl Queue {
     }
 
     fn keep(&mut self, happening: Happening) {
-        if self.happened.len() == MAX_HAPPENINGS {
+        if self.happened.len() == HAPPENINGS_MAX {
             self.happened.pop_front();
             self.forgotten += 1;
         }
