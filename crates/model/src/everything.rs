@@ -32,7 +32,7 @@ impl Everything {
     pub fn insert(&mut self, object: &Decoded) {
         match (self, object) {
             (Everything::Pods(uids), Decoded::Pod(pod)) => {
-                _ = uids.insert(pod.metadata().uid.as_str().into())
+                _ = uids.insert(pod.metadata().uid.as_str().into());
             }
             (Everything::Nodes(names), Decoded::Node(node)) => _ = names.insert(node.name().into()),
             (Everything::Objects(_, keys), Decoded::Object(object)) => _ = keys.insert(object.key.clone()),

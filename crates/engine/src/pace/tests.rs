@@ -102,7 +102,7 @@ fn others_get_a_turn_after_a_batch() {
 fn reports_take_a_share_of_the_time_and_no_more() {
     let milliseconds = Duration::from_millis;
     // How long a report took, and when the next one comes after it: with news, and without.
-    let table = [(0, 100, 1000), (9, 100, 1000), (20, 200, 1000), (90, 900, 1000), (500, 1000, 1000)];
+    let table = [(0, 500, 1000), (49, 500, 1000), (60, 600, 1000), (90, 900, 1000), (500, 1000, 1000)];
     for (took, with_news, without) in table {
         let mut pace = Pace::new(milliseconds(7));
         assert_eq!(pace.next_report(), milliseconds(1007));
