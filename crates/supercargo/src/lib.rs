@@ -30,6 +30,7 @@ mod explain;
 mod gather;
 mod input;
 mod live;
+mod loaded_config;
 mod named;
 mod outcome;
 mod progress;

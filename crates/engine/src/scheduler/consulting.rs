@@ -14,8 +14,8 @@ use supercargo_model::{Pod, Row, Snapshot, Timestamp};
 
 use super::attempts::Failure;
 use super::heap::Slot;
-use super::house::profile_of;
 use super::observations::Observation;
+use super::queue_context::profile_of;
 use super::{Scheduler, Waiter};
 use crate::decision::{Decision, Outcome};
 use crate::evaluate::{Evaluation, Rules, Thoroughness, finish, search};

@@ -25,7 +25,7 @@ use clap::{Args, value_parser};
 use supercargo_framework::{Profile, Registry};
 use supercargo_model::Row;
 
-use crate::cluster_files::Scheduler;
+use crate::loaded_config::LoadedConfig;
 use crate::outcome::Outcome;
 use check::{Check, Checked};
 use figures::{Collected, Measured, Memory, clock, nanoseconds};
@@ -122,7 +122,7 @@ fn chosen(names: &[String]) -> impl Iterator<Item = &'static Workload> {
 
 /// The default profile, looking at this share of the nodes.
 fn profile(percent: u8, registry: &Registry) -> anyhow::Result<Profile> {
-    let profiles = Scheduler::from_file(None, registry)?.profiles;
+    let profiles = LoadedConfig::from_file(None, registry)?.profiles;
     let mut profile = profiles.into_iter().next().context("the default configuration has a profile")?;
     profile.percentage_of_nodes_to_score = (percent > 0).then_some(percent);
     Ok(profile)
