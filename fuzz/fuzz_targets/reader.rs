@@ -20,7 +20,7 @@ static DECODER: LazyLock<Decoder> = LazyLock::new(|| {
 });
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(text) = to_text(bytes.to_vec()) else { return };
+    let Ok(text) = to_text(bytes.to_vec(), true) else { return };
     let _ = block_yaml::to_json(&text);
     let objects = match objects(&text) {
         Ok(objects) => objects,
