@@ -35,8 +35,15 @@ impl OrderLog {
     /// The scheduler did something else.
     pub(crate) fn observed(&self, observation: &Observation) {
         match observation {
-            Observation::Bound { pod, node, .. } => {
-                info!(target: "v2", pod = pod.key(), node = &**node, "Successfully bound pod to node");
+            Observation::Bound { pod, node, evaluated_nodes, feasible_nodes, .. } => {
+                info!(
+                    target: "v2",
+                    pod = pod.key(),
+                    node = &**node,
+                    evaluatedNodes = evaluated_nodes,
+                    feasibleNodes = feasible_nodes,
+                    "Successfully bound pod to node"
+                );
             }
             Observation::NotBound { pod, node, is_rejected, message, .. } => {
                 self.not_bound(pod, node, *is_rejected, message);
