@@ -22,7 +22,7 @@ impl OrderLog {
                 info!(target: "v3", pod, node = &**node, feasibleNodes = feasible, "Pod gets a node");
             }
             Outcome::Unschedulable { message, .. } => {
-                info!(target: "v2", err = message, pod, "Unable to schedule pod; no fit; waiting");
+                info!(target: "v2", pod, err = message, "Unable to schedule pod; no fit; waiting");
             }
             Outcome::Failed { error } => {
                 if self.limited.admits("schedule") {

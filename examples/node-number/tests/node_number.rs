@@ -5,7 +5,8 @@ use supercargo_sdk::testkit::{cluster, node, pod, trial};
 
 #[test]
 fn the_node_with_the_pods_number_is_preferred() {
-    let mut cluster = cluster().with(node("node1")).with(node("node10")).with(node("node3")).with(node("node-a"));
+    let mut cluster =
+        cluster().with(node("node1")).with(node("node10")).with(node("node3")).with(node("node-a"));
     let table = [
         ("pod1", ["node1: 10", "node10: 0", "node3: 0", "node-a: 0"]),
         ("pod-23", ["node1: 0", "node10: 0", "node3: 10", "node-a: 0"]),

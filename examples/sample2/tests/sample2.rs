@@ -6,7 +6,8 @@ use supercargo_sdk::{Actions, Hint};
 
 #[test]
 fn nodes_need_the_label() {
-    let mut cluster = cluster().with(node("a").label("cpu", "true")).with(node("b").label("cpu", "yes")).with(node("c"));
+    let mut cluster =
+        cluster().with(node("a").label("cpu", "true")).with(node("b").label("cpu", "yes")).with(node("c"));
     let said = trial::<Sample2>().filter(&mut cluster, pod("web"));
     assert_eq!(said, ["a: ok", "b: unschedulable: Node: b", "c: unschedulable: Node: c"]);
 }
@@ -20,7 +21,11 @@ fn a_label_wakes_pods_up() {
         pod("web"),
         [
             ("a node gets the label", updated(labels, node("n"), labelled()), Hint::Queue),
-            ("a node gets another label", updated(labels, node("n"), node("n").label("disk", "ssd")), Hint::Skip),
+            (
+                "a node gets another label",
+                updated(labels, node("n"), node("n").label("disk", "ssd")),
+                Hint::Skip,
+            ),
             ("a node loses it", updated(labels, labelled(), node("n")), Hint::Skip),
             ("a node comes with it", added(labelled()), Hint::Queue),
             ("a node comes without it", added(node("n")), Hint::Skip),
