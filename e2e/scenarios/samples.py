@@ -19,7 +19,7 @@ PREEMPTION = " no new claims to deallocate, preemption: 0/2 nodes are available:
 
 
 def config(**profile):
-    """The example's configuration, as the program itself reads it."""
+    """What the configuration of the example says, with this besides. The program reads the file as well."""
     printed = subprocess.run([SAMPLE2, "config", "default", "--config", FOLDER / "scheduler-config.yaml"],
                              capture_output=True, text=True, check=True, timeout=30).stdout
     assert "- name: sample2" in printed
