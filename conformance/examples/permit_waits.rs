@@ -8,10 +8,10 @@ use std::time::Duration;
 use supercargo_config::{build_profiles, load};
 use supercargo_engine::{EngineOptions, Indexing, Rules, Scheduler, SchedulerOptions, Seed};
 use supercargo_framework::{
-    Conclusion, Cycle, Effect, Extensions, Fixes, Memories, NoArgs, Permit, PermitDecision, PermitResult,
-    Plugin,
+    Conclusion, Cycle, Effect, Extensions, Fixes, Memories, Needs, NoArgs, Permit, PermitDecision,
+    PermitResult, Plugin,
 };
-use supercargo_model::{Decoded, Decoder, LabelLookup, NodeRef, Pod, Timestamp};
+use supercargo_model::{Decoded, LabelLookup, NodeRef, Pod, Timestamp};
 use supercargo_testkit::{node, pod};
 
 const NODES: usize = 200;
@@ -58,8 +58,7 @@ fn main() {
     registry.register::<Waits>().expect("the name is free");
     let loaded = load(CONFIG).expect("the configuration is right");
     let profiles = build_profiles(&loaded.kube, &registry).expect("the profile is right");
-    let reads = profiles.iter().filter_map(|profile| profile.reads.as_ref());
-    let decoder = Decoder::new(reads.flat_map(|reads| reads.kinds.clone()), false);
+    let decoder = Needs::of(&profiles).decoder();
     let options = SchedulerOptions {
         engine: EngineOptions {
             rules: Rules::LIVE,

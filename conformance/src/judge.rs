@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use supercargo_engine::{Engine, EngineOptions, Evaluation, Indexing, Rules, Seed, Thoroughness, evaluate};
-use supercargo_framework::{Context, Fixes, Memories, Profile, Registry};
-use supercargo_model::{Decoded, Decoder, MetadataWords, Pod, PodWords, Timestamp};
+use supercargo_framework::{Context, Fixes, Memories, Needs, Profile, Registry};
+use supercargo_model::{Decoded, MetadataWords, Pod, PodWords, Timestamp};
 
 use crate::case::{Case, CaseError};
 use crate::verdict::{CaseVerdict, Verdict};
@@ -92,9 +92,7 @@ struct Court<'p> {
 
 impl<'p> Court<'p> {
     fn open(profile: &'p Profile, checks_index: bool, case: &Case<'_>) -> Result<Self, CaseError> {
-        let reads = profile.reads.as_ref();
-        let kinds = reads.map(|reads| reads.kinds.clone()).unwrap_or_default();
-        let decoder = Decoder::new(kinds, reads.is_some_and(|reads| reads.raw_objects));
+        let decoder = Needs::of([profile]).decoder();
         let options = EngineOptions {
             rules: Rules::CONFORMANCE,
             seed: Seed(0),
@@ -106,37 +104,15 @@ impl<'p> Court<'p> {
         let mut court = Court { profile, engine, checks_index, pending: Vec::new() };
         for (index, object) in case.objects.iter().enumerate() {
             let decoded = decoder.decode(object.get()).map_err(|error| CaseError::Object { index, error })?;
-            match decoded {
-                Decoded::Node(node) => {
-                    court.engine.cluster.put_node(&node);
-                }
-                Decoded::Pod(pod) => {
-                    let pod = Arc::new(court.engine.cluster.interner().pod(*pod));
-                    court.enter(&pod)?;
-                }
-                Decoded::Object(object) => court.engine.cluster.put_object(object),
-                Decoded::Unread { .. } => {}
-            }
+            court.engine.cluster.add(decoded)?;
         }
         for (index, pod) in case.pods.iter().enumerate() {
             let decoded = decoder.decode(pod.get()).map_err(|error| CaseError::Pod { index, error })?;
             let Decoded::Pod(mut words) = decoded else { return Err(CaseError::NotAPod { index }) };
             complete(&mut words, index);
-            let pod = Arc::new(court.engine.cluster.interner().pod(*words));
-            court.enter(&pod)?;
-            court.pending.push(pod);
+            court.pending.extend(court.engine.cluster.add(Decoded::Pod(words))?);
         }
         Ok(court)
-    }
-
-    /// Puts a pod where it belongs: on its node, or on the list of those nominated to one.
-    fn enter(&mut self, pod: &Arc<Pod>) -> Result<(), CaseError> {
-        if pod.node_name.is_some() {
-            self.engine.cluster.add_pod(pod.clone())?;
-        } else if let Some(node_name) = pod.nominated_node_name() {
-            self.engine.cluster.nominate(pod.clone(), node_name);
-        }
-        Ok(())
     }
 
     fn judge(&mut self, pod: &Arc<Pod>) -> Result<Verdict, CaseError> {

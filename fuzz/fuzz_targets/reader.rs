@@ -20,7 +20,7 @@ static DECODER: LazyLock<Decoder> = LazyLock::new(|| {
 });
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(text) = to_text(bytes.to_vec()) else { return };
+    let Ok(text) = to_text(bytes.to_vec(), true) else { return };
     let _ = block_yaml::to_json(&text);
     let objects = match objects(&text) {
         Ok(objects) => objects,
@@ -51,17 +51,7 @@ fn put(text: &str) {
     let mut cluster = Cluster::default();
     let read = dumps.read(&DECODER, |location, object| {
         assert!(!dumps.place(location).is_empty());
-        match object {
-            Decoded::Node(words) => {
-                cluster.put_node(&words);
-            }
-            Decoded::Pod(words) => {
-                let pod = cluster.interner().pod(*words);
-                let _ = cluster.add_pod(pod.into());
-            }
-            Decoded::Object(object) => cluster.put_object(object),
-            _ => {}
-        }
+        let _ = cluster.add(object);
         Ok::<(), DumpError>(())
     });
     let said = read.map_or_else(|error| error.to_string(), |left_out| left_out.to_string());

@@ -1,7 +1,8 @@
 //! Long random histories of a cluster, in which every decision of the engine is compared with the plain way to decide.
 //!
 //! The plain way is `evaluate` on the cluster as it is, and now and then on a fresh cluster into which all objects
-//! were put for the first time. Every part of a decision must be the same, whatever the engine remembers.
+//! were put for the first time. Every part of a decision must be the same, whatever the engine remembers. These are the tests of
+//! `crates/engine/src/index`, which are here because they need the real plugins.
 //!
 //! `HISTORIES=100000 cargo test --release -p supercargo-conformance --test histories` runs longer, `SEED=…` begins
 //! with that history. One that fails is cut down to the few steps that matter, and printed.
@@ -180,7 +181,7 @@ fn tight(Seed(seed): Seed) -> IndexLimits {
         (&mut limits.base_bytes, 200),
         (&mut limits.specs, 2),
         (&mut limits.new_terms, 2),
-        (&mut limits.kinds, 2),
+        (&mut limits.label_groups, 2),
         (&mut limits.log, 3),
         (&mut limits.recent, 4),
         (&mut limits.reasons, 1),

@@ -1,4 +1,5 @@
-//! The whole scheduler on a cluster in virtual time: what it orders, and when.
+//! The whole scheduler on a cluster in virtual time: what it orders, and when. These are the tests of `crates/engine/src/scheduler`, which
+//! are here because they need the real plugins.
 
 mod extenders;
 mod faults;
@@ -265,7 +266,7 @@ fn without_nodes_a_pod_is_tried_again_after_a_while() {
 #[test]
 fn what_a_new_list_does_not_name_is_gone() {
     use std::collections::BTreeSet;
-    use supercargo_engine::Everything;
+    use supercargo_model::Everything;
     use supercargo_model::Timestamp;
 
     let mut world = World::new();

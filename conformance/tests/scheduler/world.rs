@@ -4,15 +4,22 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use supercargo_api::{Applied, Refusal, merge};
 use supercargo_config::{build_profiles, load};
 use supercargo_engine::{
     EngineOptions, ExtenderSettings, Indexing, Order, Rules, Scheduler, SchedulerOptions, Seed, Ticket,
 };
 use supercargo_framework::{
-    AskFailure, AskedNode, Conclusion, Effect, ExtenderAnswer, ExtenderQuestion, Fixes, Nomination, Profile,
-    Registry,
+    AskFailure, AskedNode, Conclusion, Effect, ExtenderAnswer, ExtenderQuestion, Fixes, Needs, Nomination,
+    Profile, Registry,
 };
 use supercargo_model::{Decoder, Timestamp};
+
+/// What became of an object that an order is about.
+enum Written {
+    Put(Value),
+    Removed(String),
+}
 
 /// A scheduler and the cluster that it works on.
 pub(crate) struct World {
@@ -53,11 +60,6 @@ fn profiles_of(config: &str, registry: &Registry) -> Vec<Profile> {
     build_profiles(&loaded.kube, registry).expect("the profiles are right")
 }
 
-fn decoder_of(profiles: &[Profile]) -> Decoder {
-    let reads = profiles.iter().filter_map(|profile| profile.reads.as_ref());
-    Decoder::new(reads.flat_map(|reads| reads.kinds.clone()), false)
-}
-
 impl World {
     /// With the default configuration.
     pub(crate) fn new() -> Self {
@@ -70,7 +72,7 @@ impl World {
 
     pub(crate) fn with_plugins(config: &str, registry: &Registry) -> Self {
         let profiles = profiles_of(config, registry);
-        let decoder = decoder_of(&profiles);
+        let decoder = Needs::of(&profiles).decoder();
         let scheduler = Scheduler::new(profiles, options());
         World {
             scheduler,
@@ -99,7 +101,7 @@ impl World {
         let before = self.scheduler.profiles();
         let is_known = |new: &Profile| before.iter().any(|old| old.scheduler_name == new.scheduler_name);
         let is_name_new = !profiles.iter().all(is_known);
-        self.decoder = decoder_of(&profiles);
+        self.decoder = Needs::of(&profiles).decoder();
         self.scheduler.replace_profiles(profiles, options(), Vec::new(), self.now);
         if is_name_new {
             for pod in self.objects.values().filter(|object| object["kind"] == "Pod") {
@@ -272,7 +274,8 @@ impl World {
     fn perform(&mut self, order: &Order) {
         let words = words(&order.effect);
         let fault = self.faults.iter().find(|(start, _)| words.starts_with(start)).map(|(_, error)| *error);
-        let fault = fault.or_else(|| (!self.is_possible(&order.effect)).then_some("not found"));
+        let written = self.written(&order.effect);
+        let fault = fault.or_else(|| written.is_err().then_some("not found"));
         self.log.push(match fault {
             None => words,
             Some(error) => format!("{words}: {error}"),
@@ -290,75 +293,62 @@ impl World {
                 None => (self.extender)(question),
             };
             if let (Ok(ExtenderAnswer::Bound), ExtenderQuestion::Bind { pod, node }) = (&answer, question) {
-                self.carry_out(&Effect::Bind { pod: pod.clone(), node: node.clone() });
+                let bound = self.written(&Effect::Bind { pod: pod.clone(), node: node.clone() });
+                self.keep(bound.expect("the extender says that it bound the pod"));
             }
             self.scheduler.answer(ticket, answer.map_err(AskFailure::Answered), self.now);
             return;
         }
-        if fault.is_none() {
-            self.carry_out(&order.effect);
+        if let (None, Ok(written)) = (fault, written) {
+            self.keep(written);
         }
         if let Some(ticket) = order.ticket {
             self.conclude(ticket, fault);
         }
     }
 
-    /// Whether the API server would do it: a pod that is going, or is bound, is not bound.
-    fn is_possible(&self, effect: &Effect) -> bool {
-        let Effect::Bind { pod, .. } = effect else { return true };
-        let pod = self.objects.get(&format!("Pod {}", pod.name));
-        pod.is_some_and(|pod| {
-            pod["metadata"]["deletionTimestamp"].is_null() && pod["spec"]["nodeName"].is_null()
-        })
+    /// What the API server makes of an object when it is asked for this effect; nothing if it is not there and need not be.
+    fn written(&self, effect: &Effect) -> Result<Option<Written>, Refusal> {
+        let key = match effect {
+            Effect::Bind { pod, .. } | Effect::UpdateStatus { pod, .. } => format!("Pod {}", pod.name),
+            Effect::Evict { victim, .. } => format!("Pod {}", victim.name),
+            Effect::Patch { kind, key, .. } | Effect::Delete { kind, key, .. } => {
+                format!("{} {}", kind.kind, key.name)
+            }
+            Effect::Ask { .. } | Effect::LookUp { .. } | Effect::Record(_) => return Ok(None),
+        };
+        let Some(stored) = self.objects.get(&key) else {
+            let is_needed =
+                matches!(effect, Effect::Bind { .. } | Effect::Patch { .. } | Effect::Delete { .. });
+            let missing = || Refusal::Conflict(format!("there is no {key}"));
+            return if is_needed { Err(missing()) } else { Ok(None) };
+        };
+        let mut object = stored.clone();
+        for call in supercargo_api::calls(effect, self.now) {
+            object = match (supercargo_api::applied(&call, &object)?, effect) {
+                (Applied::Changed(changed), _) => changed,
+                // A pod on a node is given time to end.
+                (Applied::Deleted, Effect::Evict { .. }) => {
+                    object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+                    object
+                }
+                (Applied::Deleted, _) => return Ok(Some(Written::Removed(key))),
+            };
+        }
+        Ok(Some(Written::Put(object)))
+    }
+
+    fn keep(&mut self, written: Option<Written>) {
+        match written {
+            Some(Written::Put(object)) => self.put(object),
+            Some(Written::Removed(key)) => self.remove(&key),
+            None => {}
+        }
     }
 
     fn conclude(&mut self, ticket: Ticket, fault: Option<&str>) {
         let refused = |error: &str| Conclusion::Refused { error: error.to_owned() };
         self.scheduler.conclude(ticket, &fault.map_or(Conclusion::Done, refused), self.now);
-    }
-
-    fn carry_out(&mut self, effect: &Effect) {
-        match effect {
-            Effect::Bind { pod, node } => {
-                let patch = json!({"spec": {"nodeName": &**node}, "status": {"nominatedNodeName": null}});
-                self.change(&format!("Pod {}", pod.name), &patch);
-            }
-            Effect::Patch { kind, key, patch, .. } => {
-                self.change(&format!("{} {}", kind.kind, key.name), patch);
-            }
-            Effect::Delete { kind, key, .. } => self.remove(&format!("{} {}", kind.kind, key.name)),
-            Effect::Evict { victim, .. } => {
-                let condition =
-                    json!({"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"});
-                let patch = json!({
-                    "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"},
-                    "status": {"conditions": [condition]},
-                });
-                if self.objects.contains_key(&format!("Pod {}", victim.name)) {
-                    self.change(&format!("Pod {}", victim.name), &patch);
-                }
-            }
-            Effect::UpdateStatus { pod, condition, nomination } => {
-                let mut status = json!({});
-                if let Some(condition) = condition {
-                    status["conditions"] = json!([{
-                        "type": condition.kind,
-                        "status": if condition.holds { "True" } else { "False" },
-                        "reason": condition.reason,
-                        "message": condition.message,
-                    }]);
-                }
-                match nomination {
-                    Nomination::Keep => {}
-                    Nomination::Clear => status["nominatedNodeName"] = Value::Null,
-                    Nomination::Node(node) => status["nominatedNodeName"] = json!(&**node),
-                }
-                if self.objects.contains_key(&format!("Pod {}", pod.name)) {
-                    self.change(&format!("Pod {}", pod.name), &json!({"status": status}));
-                }
-            }
-            Effect::Ask { .. } | Effect::LookUp { .. } | Effect::Record(_) => {}
-        }
     }
 }
 
@@ -405,24 +395,5 @@ fn asked(question: &ExtenderQuestion) -> String {
             format!("preempt {}", words.collect::<Vec<_>>().join(", "))
         }
         ExtenderQuestion::Bind { pod, node } => format!("bind {} to {node}", pod.name),
-    }
-}
-
-/// JSON merge patch.
-fn merge(object: &mut Value, patch: &Value) {
-    let Value::Object(fields) = patch else {
-        *object = patch.clone();
-        return;
-    };
-    if !object.is_object() {
-        *object = json!({});
-    }
-    let object = object.as_object_mut().expect("it was just made one");
-    for (name, value) in fields {
-        if value.is_null() {
-            object.remove(name);
-        } else {
-            merge(object.entry(name.clone()).or_insert(Value::Null), value);
-        }
     }
 }

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::causes::with_causes;
 use http::Uri;
 use supercargo_config::ClientConnection;
-use supercargo_framework::with_causes;
 
 use crate::environment::Environment;
 use crate::kubeconfig::{Fault, Kubeconfig, NoKubeconfig};
@@ -240,7 +240,7 @@ mod tests {
 
     use super::*;
     use crate::material::Authority;
-    use crate::request::Call;
+    use supercargo_api::Call;
 
     #[test]
     fn an_address_may_lack_its_scheme() {

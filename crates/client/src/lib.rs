@@ -6,6 +6,7 @@
 
 #![warn(missing_docs)]
 
+mod causes;
 mod clock;
 mod component;
 mod connect;
@@ -29,14 +30,15 @@ mod write_gate;
 #[cfg(any(test, feature = "test-util"))]
 pub mod fake;
 
+pub use causes::with_causes;
 pub use clock::Clock;
 pub use component::ComponentOptions;
 pub use connect::{ConnectError, ConnectOptions, Search, chain, hostname};
 pub use error::RequestError;
 pub use limiter::RateLimit;
 pub use pool::Answer;
-pub use request::{
-    AnswerBody, ApiServer, Call, MERGE_PATCH, RequestBody, SILENCE_MAX, STRATEGIC_MERGE_PATCH,
-};
+pub use request::{AnswerBody, ApiServer, RequestBody, SILENCE_MAX};
 pub use rights::MissingRights;
+pub use supercargo_api::{Call, MERGE_PATCH, STRATEGIC_MERGE_PATCH};
+pub use tls::AnyCertificate;
 pub use write_gate::{Passage, Tenure, WriteGate};

@@ -10,6 +10,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Either, Full};
+use supercargo_api::Call;
 use tokio::time::{Instant, sleep, timeout};
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceExt as _};
@@ -35,11 +36,6 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(300);
 const ASKED_RETRIES_MAX: u32 = 10;
 /// How much is read of an answer that says what went wrong.
 const ERROR_BODY_BYTES_MAX: usize = 64 << 10;
-const JSON: &str = "application/json";
-/// Objects in the patch replace what is there, field by field.
-pub const MERGE_PATCH: &str = "application/merge-patch+json";
-/// The same, and lists of named things are merged by name. Only built-in kinds know it.
-pub const STRATEGIC_MERGE_PATCH: &str = "application/strategic-merge-patch+json";
 
 /// An API server, as one client sees it. Clones share the client's limit.
 #[derive(Clone)]
@@ -78,42 +74,6 @@ pub type RequestBody = Full<Bytes>;
 
 /// The body of an answer: from the connections themselves, or from a service that was given.
 pub type AnswerBody = Either<Answer, UnsyncBoxBody<Bytes, BoxError>>;
-
-/// A request, which can be made more than once.
-#[derive(Clone, Debug)]
-pub struct Call {
-    method: Method,
-    path: String,
-    content_type: &'static str,
-    body: Bytes,
-}
-
-impl Call {
-    /// Reads what is at a path, or lists it.
-    pub fn get(path: String) -> Self {
-        Call { method: Method::GET, path, content_type: JSON, body: Bytes::new() }
-    }
-
-    /// Creates something at a path.
-    pub fn post(path: String, body: Vec<u8>) -> Self {
-        Call { method: Method::POST, path, content_type: JSON, body: body.into() }
-    }
-
-    /// Replaces what is at a path.
-    pub fn put(path: String, body: Vec<u8>) -> Self {
-        Call { method: Method::PUT, path, content_type: JSON, body: body.into() }
-    }
-
-    /// Changes what is at a path.
-    pub fn patch(path: String, content_type: &'static str, body: Vec<u8>) -> Self {
-        Call { method: Method::PATCH, path, content_type, body: body.into() }
-    }
-
-    /// Deletes what is at a path.
-    pub fn delete(path: String, body: Vec<u8>) -> Self {
-        Call { method: Method::DELETE, path, content_type: JSON, body: body.into() }
-    }
-}
 
 impl ApiServer {
     /// The server that a service is: whatever answers requests, such as a closure of a test.
@@ -363,7 +323,7 @@ impl ApiServer {
         let mut request = Request::builder()
             .method(&call.method)
             .uri(uri)
-            .header(ACCEPT, HeaderValue::from_static(JSON))
+            .header(ACCEPT, HeaderValue::from_static("application/json"))
             .header(USER_AGENT, HeaderValue::from_static(user_agent()));
         if !call.body.is_empty() {
             request = request.header(CONTENT_TYPE, HeaderValue::from_static(call.content_type));

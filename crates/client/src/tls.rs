@@ -1,14 +1,17 @@
 //! How connections are secured.
 
+mod any_certificate;
+
 use std::sync::Arc;
 
 use hyper_rustls::{ConfigBuilderExt as _, FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+
+pub use any_certificate::AnyCertificate;
 
 use crate::material::{Authority, Identity, Material};
 use crate::target::Target;
@@ -36,8 +39,7 @@ fn configuration(target: &Target, material: &Material) -> Result<ClientConfig, S
         .expect("ring speaks TLS 1.2 and 1.3");
     let builder = match (&target.authority, &material.authority) {
         (Authority::Anybody, _) => {
-            let verifier = AnyCertificate((*provider).clone());
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
         }
         (_, Some(pem)) => {
             let roots = Arc::new(roots(pem).map_err(|reason| format!("certificate-authority: {reason}"))?);
@@ -85,44 +87,5 @@ impl Identity {
         }
         let key = PrivateKeyDer::from_pem_slice(&self.key);
         Ok((certificates, key.map_err(|error| format!("client-key: {error}"))?))
-    }
-}
-
-/// Believes every server, as `insecure-skip-tls-verify` asks for.
-#[derive(Debug)]
-struct AnyCertificate(CryptoProvider);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }

@@ -1,4 +1,4 @@
-//! What time it is, and how the API writes it.
+//! What time it is, and whether the clock was set.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -37,22 +37,6 @@ pub(crate) fn elapsed() -> Duration {
     BEGAN.get_or_init(Instant::now).elapsed()
 }
 
-/// `2026-01-31T12:00:00Z`, as the API writes a `Time`.
-pub(crate) fn seconds(time: Timestamp) -> String {
-    in_api_form(time, 0)
-}
-
-/// `2026-01-31T12:00:00.000000Z`, as the API writes a `MicroTime`.
-pub(crate) fn microseconds(time: Timestamp) -> String {
-    in_api_form(time, 6)
-}
-
-fn in_api_form(time: Timestamp, precision: u8) -> String {
-    // Both count nanoseconds from the epoch, and jiff's range is wider than ours.
-    let time = jiff::Timestamp::from_nanosecond(time.nanoseconds().into()).unwrap_or_default();
-    format!("{time:.*}", usize::from(precision))
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -73,13 +57,5 @@ mod tests {
             offset.store(set, std::sync::atomic::Ordering::Relaxed);
             assert_eq!(watch.was_set(), expected);
         }
-    }
-
-    #[test]
-    fn times_are_written_as_the_api_writes_them() {
-        let time = Timestamp::from_nanoseconds(1_769_860_800_123_456_789);
-        assert_eq!(seconds(time), "2026-01-31T12:00:00Z");
-        assert_eq!(microseconds(time), "2026-01-31T12:00:00.123456Z");
-        assert_eq!(microseconds(Timestamp::from_seconds(0)), "1970-01-01T00:00:00.000000Z");
     }
 }

@@ -6,18 +6,18 @@
 mod dumping;
 mod reloading;
 
-use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
+use supercargo_client::{ApiServer, Clock, WriteGate};
 use supercargo_engine::{
-    Decision, Everything, ExtenderSettings, Observation, Order, QueueEvent, Scheduler, SchedulerOptions,
-    Standing, Stopwatch, Ticket, Whereabouts,
+    Attempt, Decision, ExtenderSettings, Leading, Located, NextTurn, Observer, Order, Pace, QueueEvent,
+    Scheduler, SchedulerOptions, Stopwatch, Surroundings, Ticket,
 };
 use supercargo_extender::ExtenderClient;
-use supercargo_framework::{AskFailure, Conclusion, Effect, ExtenderAnswer, ExtenderQuestion, Profile};
-use supercargo_model::{KindId, Timestamp};
+use supercargo_framework::{AskFailure, Effect, ExtenderAnswer, ExtenderQuestion, Profile};
+use supercargo_model::{Everything, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
@@ -26,26 +26,13 @@ use crate::backoff::named_seed;
 use crate::clock::{ClockWatch, elapsed};
 use crate::heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
 use crate::order_log::OrderLog;
-use crate::perform::{Concluded, OrderOutcome, PerformCounts, Performer, PerformerOptions};
+use crate::perform::{Concluded, OrderOutcome, Performer, PerformerOptions};
 use crate::tasks::Tasks;
 use crate::watch::{WatchEvent, Watched};
 use crate::watches::{Progress, Watches};
 use reloading::PendingReload;
 pub use reloading::ReloadRefused;
-use supercargo_client::ApiServer;
-use supercargo_client::Clock;
-use supercargo_client::WriteGate;
 
-/// So many things that have come in are looked at before the next pods are tried, and so many pods are tried before it is
-/// looked again what has come in.
-const BATCH: usize = 128;
-/// How often the observer is told how things stand, at least.
-const REPORT_INTERVAL: Duration = Duration::from_secs(1);
-/// How soon after the last time the observer is told again, at the earliest, when pods were tried since and there is nothing else to
-/// do. Telling it for every single pod would cost more than most decisions.
-const REPORT_INTERVAL_MIN: Duration = Duration::from_millis(500);
-/// Finding out how things stand takes no more than this part of the time.
-const REPORT_SHARE: u32 = 10;
 /// How long what was ordered may take when the scheduler stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -71,40 +58,6 @@ pub struct DriverOptions {
     pub tasks: Tasks,
 }
 
-/// A pod was tried.
-#[derive(Clone, Copy, Debug)]
-pub struct Attempt<'a> {
-    /// What was decided.
-    pub decision: &'a Decision,
-    /// How often the pod was tried, this time included; 0 if that is told when it is bound.
-    pub number: u32,
-    /// By whose plugins.
-    pub profile: &'a Profile,
-    /// How long it took.
-    pub took: Duration,
-}
-
-/// Hears what a driver does. All methods are called from the loop and must not take long.
-pub trait Observer: Send {
-    /// A pod was tried.
-    fn decided(&mut self, attempt: Attempt<'_>);
-
-    /// The scheduler did something else. What concerns an attempt comes after it.
-    fn observed(&mut self, observation: Observation);
-
-    /// The scheduler was told of something.
-    fn told(&mut self, event: QueueEvent, took: Duration);
-
-    /// Everything of a kind had to be listed again.
-    fn listed_again(&mut self, kind: KindId);
-
-    /// What was done in the cluster so far, told when it is told how things stand.
-    fn performed(&mut self, counts: PerformCounts);
-
-    /// How things stand, about once a second and after pods were tried.
-    fn stands(&mut self, standing: &Standing);
-}
-
 /// Something asked of a running driver.
 #[derive(Debug)]
 pub enum Command {
@@ -122,17 +75,6 @@ pub enum Command {
     /// Go on with another configuration as soon as everything is listed that it needs, and say when that is done, or why not.
     /// Until then, and if it is refused, the one that runs goes on. One that waits is superseded by the next.
     Reload(Box<Replacement>, oneshot::Sender<Result<(), ReloadRefused>>),
-}
-
-/// Where a pod is.
-#[derive(Clone, Debug)]
-pub struct Located {
-    /// When that was looked up.
-    pub now: Timestamp,
-    /// Whether pods are tried here.
-    pub leads: bool,
-    /// Where it is, if it has not arrived on a node yet.
-    pub whereabouts: Option<Whereabouts>,
 }
 
 /// Another configuration. See [`Scheduler::replace_profiles`].
@@ -168,11 +110,9 @@ pub struct Driver<O> {
     answered: mpsc::UnboundedSender<Answered>,
     /// Another configuration that is to follow.
     pending: Option<PendingReload>,
-    /// Whether pods were tried since the observer was last told how things stand, when that was, and how long it need not be told
-    /// again in spite of such news.
-    has_news: bool,
-    reported: Instant,
-    report_pause: Duration,
+    pace: Pace,
+    /// The moment from which `pace` counts.
+    started: Instant,
     /// Whether everything was listed when that was last looked at.
     is_known: bool,
     log: OrderLog,
@@ -227,9 +167,8 @@ impl<O: Observer> Driver<O> {
             answers,
             answered,
             pending: None,
-            has_news: false,
-            reported: Instant::now(),
-            report_pause: Duration::ZERO,
+            pace: Pace::new(Duration::ZERO),
+            started: Instant::now(),
             is_known: false,
             log,
             clock_watch,
@@ -249,7 +188,6 @@ impl<O: Observer> Driver<O> {
     /// Schedules until `stop` is ready; then what was ordered gets a few seconds to be carried out.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
-        let mut worked_at_once = 0;
         loop {
             self.heartbeat.beat();
             while let Ok(command) = self.commands.try_recv() {
@@ -257,23 +195,21 @@ impl<O: Observer> Driver<O> {
             }
             let taken = self.take_in();
             self.continue_reload().await;
-            let worked = taken + self.try_pods();
+            let done = taken + self.try_pods();
             self.give_orders();
             self.give_observations();
-            if worked > 0 {
-                // There may be more by now. Others want to work too, after a batch; to let them in after each pod would cost
-                // system calls, and they get their turn anyway as soon as there is nothing to do here.
-                worked_at_once += worked;
-                if worked_at_once >= BATCH {
-                    worked_at_once = 0;
-                    tokio::task::yield_now().await;
-                }
-                if !futures_ready(&mut stop).await {
+            match self.pace.after(done) {
+                NextTurn::WhenSomethingHappens => {}
+                turn => {
+                    if turn == NextTurn::AfterOthers {
+                        tokio::task::yield_now().await;
+                    }
+                    if futures_ready(&mut stop).await {
+                        break;
+                    }
                     continue;
                 }
-                break;
             }
-            worked_at_once = 0;
             if self.next_report() <= Instant::now() {
                 self.report();
             }
@@ -312,7 +248,7 @@ impl<O: Observer> Driver<O> {
             self.hear(answered);
             taken += 1;
         }
-        while taken < BATCH
+        while taken < Pace::BATCH
             && let Ok(event) = self.watched.try_recv()
         {
             self.take(event);
@@ -347,7 +283,7 @@ impl<O: Observer> Driver<O> {
                 self.note_knowledge();
             }
             Watched::Unserved => {
-                self.scheduler.retain(&Everything::Objects(kind, BTreeSet::new()), now);
+                self.scheduler.retain(&Everything::none_of(kind), now);
                 self.note_knowledge();
             }
             // The watch has said so itself.
@@ -394,46 +330,36 @@ impl<O: Observer> Driver<O> {
 
     /// Tries some pods; how many.
     fn try_pods(&mut self) -> usize {
-        let leads = self.gate.is_open();
-        self.scheduler.set_leading(leads, self.clock.now());
-        if !leads || !self.progress.is_complete() {
-            return 0;
+        let (leading, is_known) = (self.leading(), self.progress.is_complete());
+        let (pace, scheduler, mut surroundings) = self.parts();
+        pace.try_pods(scheduler, leading, is_known, &mut surroundings)
+    }
+
+    fn leading(&self) -> Leading {
+        if self.gate.is_open() {
+            Leading::Yes
+        } else if self.gate.has_tenure() {
+            Leading::NotNow
+        } else {
+            Leading::No
         }
-        let mut tried = 0;
-        while tried < BATCH && self.performer.has_room() {
-            let began = Instant::now();
-            let now = self.clock.now();
-            if self.scheduler.next_deadline().is_some_and(|deadline| deadline <= now) {
-                self.scheduler.advance(now);
-            }
-            let Some(decision) = self.scheduler.schedule_next(now) else { break };
-            self.decided(&decision, began.elapsed());
-            // A batch of slow decisions is slow, and not stuck.
-            self.heartbeat.beat();
-            tried += 1;
-        }
-        tried
+    }
+
+    /// The pace, the scheduler, and what is around it.
+    fn parts(&mut self) -> (&mut Pace, &mut Scheduler, LiveSurroundings<'_, O>) {
+        let Driver { pace, scheduler, observer, clock, performer, heartbeat, log, started, .. } = self;
+        (pace, scheduler, LiveSurroundings { observer, clock, performer, heartbeat, log, started: *started })
     }
 
     fn hear(&mut self, (ticket, answer): Answered) {
         if let Err(error) = &answer {
             warn!(err = %error, "An extender gave no answer");
         }
-        let began = Instant::now();
-        if let Some(decision) = self.scheduler.answer(ticket, answer, self.clock.now()) {
-            self.decided(&decision, began.elapsed());
+        let (now, began) = (self.clock.now(), self.started.elapsed());
+        if let Some(decision) = self.scheduler.answer(ticket, answer, now) {
+            let (pace, scheduler, mut surroundings) = self.parts();
+            pace.tell(scheduler, &decision, began, &mut surroundings);
         }
-    }
-
-    fn decided(&mut self, decision: &Decision, took: Duration) {
-        let mut profiles = self.scheduler.profiles().iter();
-        let name = &*decision.pod.spec.scheduler_name;
-        if let Some(profile) = profiles.find(|profile| profile.scheduler_name == name) {
-            let number = self.scheduler.attempts_of(&decision.pod.uid).unwrap_or_default();
-            self.observer.decided(Attempt { decision, number, profile, took });
-        }
-        self.has_news = true;
-        self.log.decided(decision);
     }
 
     fn give_observations(&mut self) {
@@ -443,30 +369,16 @@ impl<O: Observer> Driver<O> {
         }
     }
 
-    /// Hands on what was ordered. A replica that does not lead orders nothing; should the scheduler have orders all the same,
-    /// they end here. Orders of a leader whose lease is about to be renewed wait for that.
+    /// Hands on what was ordered.
     fn give_orders(&mut self) {
-        if !self.gate.is_open() {
-            if !self.gate.has_tenure() {
-                self.refuse_orders();
-            }
-            return;
-        }
-        for order in self.scheduler.take_orders() {
+        let (leading, now) = (self.leading(), self.clock.now());
+        for order in self.pace.take_orders(&mut self.scheduler, leading, now) {
             match order {
                 Order { ticket: Some(ticket), effect: Effect::Ask { extender, question } } => {
                     self.ask(ticket, extender, question);
                 }
                 order => self.performer.perform(order),
             }
-        }
-    }
-
-    fn refuse_orders(&mut self) {
-        let now = self.clock.now();
-        for ticket in self.scheduler.take_orders().into_iter().filter_map(|order| order.ticket) {
-            let error = "not carried out, because this replica does not hold the lease".to_owned();
-            self.scheduler.conclude(ticket, &Conclusion::Refused { error }, now);
         }
     }
 
@@ -508,7 +420,7 @@ impl<O: Observer> Driver<O> {
     }
 
     fn report(&mut self) {
-        let began = Instant::now();
+        let began = self.started.elapsed();
         self.log.write_suppressed();
         let seconds = self.clock_watch.was_set();
         if seconds != 0 {
@@ -517,19 +429,50 @@ impl<O: Observer> Driver<O> {
         }
         self.observer.performed(self.performer.counts());
         self.observer.stands(&self.scheduler.standing());
-        self.has_news = false;
-        self.reported = Instant::now();
-        self.report_pause = (REPORT_SHARE * began.elapsed()).clamp(REPORT_INTERVAL_MIN, REPORT_INTERVAL);
+        self.pace.note_report(began, self.started.elapsed());
     }
 
     /// When the observer is told how things stand, if nothing else is to be done by then.
     fn next_report(&self) -> Instant {
-        self.reported + if self.has_news { self.report_pause } else { REPORT_INTERVAL }
+        self.started + self.pace.next_report()
     }
 
     /// When a point in time comes, by the clock that tokio waits with.
     fn instant(&self, time: Timestamp) -> Instant {
         Instant::now() + time.since(self.clock.now())
+    }
+}
+
+/// What is around the scheduler of a live driver.
+struct LiveSurroundings<'a, O> {
+    observer: &'a mut O,
+    clock: &'a Clock,
+    performer: &'a Performer,
+    heartbeat: &'a Heartbeat,
+    log: &'a OrderLog,
+    started: Instant,
+}
+
+impl<O: Observer> Surroundings for LiveSurroundings<'_, O> {
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    fn has_room(&self) -> bool {
+        self.performer.has_room()
+    }
+
+    fn decided(&mut self, decision: &Decision, attempt: Option<Attempt<'_>>) {
+        if let Some(attempt) = attempt {
+            self.observer.decided(attempt);
+        }
+        self.log.decided(decision);
+        // A batch of slow decisions is slow, and not stuck.
+        self.heartbeat.beat();
     }
 }
 

@@ -11,20 +11,19 @@
 mod backoff;
 mod clock;
 mod driver;
-mod events;
+mod event_sink;
 mod heartbeat;
 mod limited_log;
 mod order_log;
-mod path;
 mod perform;
 mod tasks;
 mod watch;
 mod watches;
 
-pub use driver::{Attempt, Command, Driver, DriverOptions, Located, Observer, ReloadRefused, Replacement};
+pub use driver::{Command, Driver, DriverOptions, ReloadRefused, Replacement};
 pub use heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
 pub use limited_log::{Admission, LOG_INTERVAL, LOG_LINES_MAX, LimitedLog, LogLimiter, Suppressed};
-pub use perform::{Concluded, OrderOutcome, PerformCounts, Performer, PerformerOptions, rest_after_bindings};
+pub use perform::{Concluded, OrderOutcome, Performer, PerformerOptions, rest_after_bindings};
 pub use tasks::{Supervisor, Task, TaskEnd, TaskEndCause, Tasks};
 pub use watch::{
     ListError, ListRequest, NODES, PODS, PODS_NOT_FINISHED, WatchEvent, WatchRequest, Watched, WholeList,

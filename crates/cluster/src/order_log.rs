@@ -16,17 +16,18 @@ pub(crate) struct OrderLog {
 impl OrderLog {
     /// A pod was tried.
     pub(crate) fn decided(&self, decision: &Decision) {
-        let pod = decision.pod.key();
+        // The pod's name is put together only where a line is written.
+        let pod = &decision.pod;
         match &decision.outcome {
             Outcome::Place { node, feasible, .. } => {
-                info!(target: "v3", pod, node = &**node, feasibleNodes = feasible, "Pod gets a node");
+                info!(target: "v3", pod = pod.key(), node = &**node, feasibleNodes = feasible, "Pod gets a node");
             }
             Outcome::Unschedulable { message, .. } => {
-                info!(target: "v2", pod, err = message, "Unable to schedule pod; no fit; waiting");
+                info!(target: "v2", pod = pod.key(), err = message, "Unable to schedule pod; no fit; waiting");
             }
             Outcome::Failed { error } => {
                 if self.limited.admits("schedule") {
-                    error!(err = error, pod, "Error scheduling pod; retrying");
+                    error!(err = error, pod = pod.key(), "Error scheduling pod; retrying");
                 }
             }
         }

@@ -3,7 +3,6 @@
 //! One task holds the orders and makes requests, a bounded number at a time. Bindings come first; conditions and events are
 //! told when there is time, but what is said about one pod is said in order.
 
-mod bodies;
 mod queues;
 mod requests;
 mod rest;
@@ -16,7 +15,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use supercargo_engine::{Order, Ticket};
+use supercargo_api::Recorder;
+use supercargo_engine::{Order, PerformCounts, Ticket};
 use supercargo_framework::{Conclusion, Effect};
 use supercargo_model::Pod;
 use tokio::sync::mpsc;
@@ -24,7 +24,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tracing::{debug, error, warn};
 
 use crate::backoff::Chance;
-use crate::events::{Recorder, Sink};
+use crate::event_sink::Sink;
 use crate::order_log::OrderLog;
 use crate::tasks::{Task, Tasks};
 use queues::{Job, Lane, Queues};
@@ -87,19 +87,6 @@ pub enum OrderOutcome {
     Ended(Conclusion),
     /// A pod was looked up: the text of the pod of that name, or none if there is no such pod; or why it could not be read.
     LookedUp(Result<Option<Bytes>, String>),
-}
-
-/// What a performer has done so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PerformCounts {
-    /// Bindings that were made.
-    pub bound: u64,
-    /// Bindings that failed.
-    pub bindings_failed: u64,
-    /// Events that were told, or counted where they had been told before.
-    pub events_told: u64,
-    /// Events that were not told, because there were too many or the server did not take them.
-    pub events_lost: u64,
 }
 
 #[derive(Debug, Default)]

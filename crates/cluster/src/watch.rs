@@ -18,11 +18,10 @@ mod pages;
 mod session;
 mod stop;
 mod whole_list;
-mod words;
 
 use std::sync::Arc;
 
-use supercargo_engine::Everything;
+use supercargo_model::Everything;
 use supercargo_model::{Decoded, Decoder, KindId};
 use tokio::sync::{mpsc, watch};
 

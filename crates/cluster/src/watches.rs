@@ -5,9 +5,8 @@ mod progress;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use supercargo_engine::Everything;
-use supercargo_framework::Profile;
-use supercargo_model::{Decoded, Decoder, KindId};
+use supercargo_framework::{Needs, Profile};
+use supercargo_model::{Decoded, Decoder, Everything, KindId};
 use tokio::sync::{mpsc, watch};
 
 use crate::tasks::{Task, Tasks};
@@ -89,10 +88,10 @@ impl Watches {
             scheduler_names: scheduler_names(profiles),
             tellings: 0,
         };
-        let needs_texts = needs_texts(profiles, has_extenders);
-        for kind in kinds_of(profiles) {
+        let needs = Needs::of(profiles).and_texts(has_extenders);
+        for kind in needs.kinds() {
             watches.progress.expect(kind, Knowledge::default());
-            watches.spawn(kind, profiles, needs_texts);
+            watches.spawn(kind, &needs);
         }
         (watches, watched)
     }
@@ -128,21 +127,22 @@ impl Watches {
     /// Texts of pods and nodes are had by listing these again. Their watches go on if that fails: a second watch of the same kind
     /// could tell older states after newer ones, and a watch that is replaced could not be had back.
     pub(crate) async fn prepare(&mut self, profiles: &[Profile], has_extenders: bool) -> Vec<Everything> {
-        let (kinds, needs_texts) = (kinds_of(profiles), needs_texts(profiles, has_extenders));
+        let needs = Needs::of(profiles).and_texts(has_extenders);
+        let (kinds, needs_texts) = (needs.kinds(), needs.keeps_texts());
         let mut prepared = self.preparation.take().map(|old| old.kinds).unwrap_or_default();
         let unneeded: Vec<KindId> = prepared.keys().filter(|kind| !kinds.contains(kind)).copied().collect();
         let gone = self.end_all(&unneeded).await;
         prepared.retain(|kind, _| kinds.contains(kind));
         for kind in kinds {
             if !self.running.contains_key(&kind) {
-                self.spawn(kind, profiles, needs_texts);
+                self.spawn(kind, &needs);
                 prepared.insert(kind, Knowledge::default());
             }
         }
         for kind in [PODS, NODES] {
             let has_none = self.running.get(&kind).is_some_and(|running| running.texts == Texts::Dropped);
             if needs_texts && has_none {
-                let number = self.tell_again(kind, decoder(profiles, true));
+                let number = self.tell_again(kind, &needs);
                 if let Some(running) = self.running.get_mut(&kind) {
                     running.texts = Texts::Asked(number);
                 }
@@ -174,7 +174,8 @@ impl Watches {
     /// costs a list at a rare moment; keeping all such pods would cost memory all the time, and what does not fit into a limit
     /// would be lost. The watch of pods goes on, so that no pod is missed meanwhile.
     pub(crate) async fn commit(&mut self, profiles: &[Profile]) -> Vec<Everything> {
-        let kinds = kinds_of(profiles);
+        let needs = Needs::of(profiles);
+        let kinds = needs.kinds();
         for (kind, knowledge) in
             self.preparation.take().map(|preparation| preparation.kinds).unwrap_or_default()
         {
@@ -186,7 +187,7 @@ impl Watches {
         let names = scheduler_names(profiles);
         if !names.is_subset(&self.scheduler_names) {
             let keeps_texts = self.running.get(&PODS).is_some_and(|pods| pods.texts != Texts::Dropped);
-            self.tell_again(PODS, decoder(profiles, keeps_texts));
+            self.tell_again(PODS, &needs.and_texts(keeps_texts));
         }
         self.scheduler_names = names;
         gone
@@ -212,24 +213,25 @@ impl Watches {
         }
     }
 
-    fn spawn(&mut self, kind: KindId, profiles: &[Profile], keeps_texts: bool) {
+    fn spawn(&mut self, kind: KindId, needs: &Needs) {
         let field_selector = (kind == PODS).then_some(PODS_NOT_FINISHED);
         let request = WatchRequest { kind, field_selector, is_known: false };
         self.tellings += 1;
         let number = self.tellings;
-        let (asking, asked) = watch::channel(Telling { number, decoder: decoder(profiles, keeps_texts) });
+        let (asking, asked) = watch::channel(Telling { number, decoder: Arc::new(needs.decoder()) });
         let (server, sender) = (self.server.clone(), self.sender.clone());
         let watching = watch_as_asked(server, request, asked, self.seed, sender);
         // A watch returns only if the driver is gone.
         let task = self.tasks.spawn_finite(format!("watch of {}", kind.plural), watching);
-        let texts = if keeps_texts { Texts::Kept } else { Texts::Dropped };
+        let texts = if needs.keeps_texts() { Texts::Kept } else { Texts::Dropped };
         self.running.insert(kind, Running { task, asking, first: number, texts });
     }
 
     /// Asks a watch to tell everything again; the number of that telling.
-    fn tell_again(&mut self, kind: KindId, decoder: Arc<Decoder>) -> u64 {
+    fn tell_again(&mut self, kind: KindId, needs: &Needs) -> u64 {
         self.tellings += 1;
         if let Some(running) = self.running.get(&kind) {
+            let decoder = Arc::new(needs.decoder());
             running.asking.send_replace(Telling { number: self.tellings, decoder });
         }
         self.tellings
@@ -243,7 +245,7 @@ impl Watches {
                 running.task.end().await;
             }
         }
-        kinds.iter().map(|kind| Everything::Objects(*kind, BTreeSet::new())).collect()
+        kinds.iter().map(|kind| Everything::none_of(*kind)).collect()
     }
 }
 
@@ -253,25 +255,8 @@ impl Drop for Watches {
     }
 }
 
-/// The kinds that a scheduler with these profiles watches.
-fn kinds_of(profiles: &[Profile]) -> BTreeSet<KindId> {
-    let read = profiles.iter().filter_map(|profile| profile.reads.as_ref());
-    read.flat_map(|reads| &reads.kinds).map(|kind| kind.id).chain([PODS, NODES]).collect()
-}
-
-/// Extenders want to see whole objects, and so do some plugins.
-fn needs_texts(profiles: &[Profile], has_extenders: bool) -> bool {
-    has_extenders
-        || profiles.iter().filter_map(|profile| profile.reads.as_ref()).any(|reads| reads.raw_objects)
-}
-
 fn has_texts(kind: KindId) -> bool {
     kind == PODS || kind == NODES
-}
-
-fn decoder(profiles: &[Profile], keeps_texts: bool) -> Arc<Decoder> {
-    let reads = profiles.iter().filter_map(|profile| profile.reads.as_ref());
-    Arc::new(Decoder::new(reads.flat_map(|reads| reads.kinds.clone()), keeps_texts))
 }
 
 fn scheduler_names(profiles: &[Profile]) -> BTreeSet<String> {

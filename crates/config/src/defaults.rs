@@ -4,7 +4,7 @@ use crate::types::{
     ClientConnection, KubeSchedulerConfiguration, KubeSchedulerProfile, LeaderElection, Plugin, PluginSet,
     Plugins,
 };
-use supercargo_framework::GoDuration;
+use supercargo_model::GoDuration;
 
 const DEFAULT_SCHEDULER_NAME: &str = "default-scheduler";
 

@@ -5,7 +5,7 @@
 use core::net::Ipv6Addr;
 use std::collections::BTreeSet;
 
-use supercargo_framework::GoDuration;
+use supercargo_model::GoDuration;
 use supercargo_model::names::{label_key_problems, resource};
 
 use crate::codes;

@@ -8,7 +8,8 @@ use crate::bytes::Bytes;
 use crate::codes;
 use crate::nearest::did_you_mean;
 use crate::problem::{Problem, Problems};
-use supercargo_framework::{GoDuration, InvalidDuration};
+use supercargo_model::GoDuration;
+use supercargo_model::InvalidDuration;
 
 /// A type that can be read from a value. Null leaves the default in place, as in Go.
 pub(crate) trait Read: Sized + Default {

@@ -1,6 +1,7 @@
 //! What was read of a configuration, with everything that is wrong with it.
 
-use supercargo_framework::{GoDuration, Registry};
+use supercargo_framework::Registry;
+use supercargo_model::GoDuration;
 
 use crate::codes;
 use crate::decode::Loaded;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use supercargo_framework::Point;
 
 use crate::bytes::Bytes;
-use supercargo_framework::GoDuration;
+use supercargo_model::GoDuration;
 
 /// The configuration of a scheduler. Its `Default` is what a document with nothing but its kind means.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -11,7 +11,7 @@ use crate::merge::merged_plugins;
 use crate::problem::Problems;
 use crate::traps;
 use crate::types::{KubeSchedulerConfiguration, KubeSchedulerProfile, LeaderElection, PluginConfig, Slot};
-use supercargo_framework::GoDuration;
+use supercargo_model::GoDuration;
 
 /// How much longer than the retry period a candidate waits at most: client-go's `JitterFactor`.
 const JITTER_FACTOR: f64 = 1.2;

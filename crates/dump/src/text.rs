@@ -1,8 +1,9 @@
 //! From bytes to text.
 
 /// The text of a file: UTF-8, or UTF-16 as Windows' shells write it. All line ends become line feeds, which changes neither
-/// what YAML and JSON mean nor where anything stands.
-pub fn to_text(bytes: Vec<u8>) -> Result<String, String> {
+/// what YAML and JSON mean nor where anything stands. Whoever has seen all bytes says whether a carriage return may be among
+/// them: to look for one takes as long as to read a large file.
+pub fn to_text(bytes: Vec<u8>, may_have_carriage_returns: bool) -> Result<String, String> {
     let text = match &bytes[..] {
         [0x1f, 0x8b, ..] => return Err("is compressed; unpack it first, for example with gunzip".to_owned()),
         [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => {
@@ -13,13 +14,20 @@ pub fn to_text(bytes: Vec<u8>) -> Result<String, String> {
         // Without a mark at the start, the zeros of the first letters show it.
         [1..=255, 0, 1..=255, 0, ..] => from_utf16(&bytes, u16::from_le_bytes)?,
         [0, 1..=255, 0, 1..=255, ..] => from_utf16(&bytes, u16::from_be_bytes)?,
-        _ => String::from_utf8(bytes).map_err(|error| {
-            let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-            let line = memchr::memchr_iter(b'\n', before).count() + 1;
-            format!("is not text: line {line} is not UTF-8")
-        })?,
+        _ => {
+            let text = from_utf8(bytes)?;
+            return Ok(if may_have_carriage_returns { with_line_feeds(text) } else { text });
+        }
     };
     Ok(with_line_feeds(text))
+}
+
+fn from_utf8(bytes: Vec<u8>) -> Result<String, String> {
+    String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = memchr::memchr_iter(b'\n', before).count() + 1;
+        format!("is not text: line {line} is not UTF-8")
+    })
 }
 
 fn from_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, String> {
@@ -63,10 +71,10 @@ mod tests {
             little,
             big,
         ] {
-            assert_eq!(to_text(bytes.clone()).as_deref(), Ok(expected), "{bytes:?}");
+            assert_eq!(to_text(bytes.clone(), true).as_deref(), Ok(expected), "{bytes:?}");
         }
-        assert_eq!(to_text(Vec::new()).as_deref(), Ok(""));
-        assert_eq!(to_text(b"\r".to_vec()).as_deref(), Ok("\n"));
+        assert_eq!(to_text(Vec::new(), false).as_deref(), Ok(""));
+        assert_eq!(to_text(b"\r".to_vec(), true).as_deref(), Ok("\n"));
     }
 
     #[test]
@@ -78,7 +86,7 @@ mod tests {
             (&[0xff, 0xfe, 0, 0xd8], "is not text: it begins like UTF-16, and is not"),
             (&[0xff, 0xfe, 0, 0, b'a', 0, 0, 0], "is written in UTF-32; write it in UTF-8"),
         ] {
-            assert_eq!(to_text(bytes.to_vec()), Err(expected.to_owned()), "{bytes:?}");
+            assert_eq!(to_text(bytes.to_vec(), true), Err(expected.to_owned()), "{bytes:?}");
         }
     }
 }

@@ -1,9 +1,10 @@
 //! A cluster, its profiles, and the decisions made on them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use supercargo_framework::{
-    Context, Cycle, CycleState, Fixes, Memories, PluginInstance, PostFilterResult, Profile, unfit_message,
+    Context, Cycle, CycleState, Fixes, Memories, PostFilterResult, Profile, unfit_message,
 };
 use supercargo_model::{Cluster, ClusterError, Pod, Row, Snapshot, Timestamp};
 
@@ -206,16 +207,14 @@ impl Engine {
         let mut state = CycleState::default();
         let (_, profile) =
             responsible(&self.profiles, pod).expect("a pod that was decided for has a profile");
-        let later: Vec<&'static str> = (profile.reserve.iter().map(|named| named.name))
-            .chain(profile.permit.iter().map(|named| named.name))
-            .chain(profile.pre_bind.iter().map(|named| named.name))
-            .collect();
-        let is_needed = |plugin: &PluginInstance| later.contains(&plugin.name) && plugin.concerns(pod);
-        let needed: Vec<&'static str> =
-            profile.plugins().iter().filter(|plugin| is_needed(plugin)).map(|plugin| plugin.name).collect();
+        let later = (profile.reserve.iter().map(|named| named.number))
+            .chain(profile.permit.iter().map(|named| named.number))
+            .chain(profile.pre_bind.iter().map(|named| named.number));
+        let needed: BTreeSet<usize> =
+            later.filter(|number| profile.plugins()[*number].concerns(pod)).collect();
         if !needed.is_empty() {
             self.with_cycle(pod, &mut state, now, |profile, cycle, _| {
-                for named in profile.pre_filter.iter().filter(|named| needed.contains(&named.name)) {
+                for named in profile.pre_filter.iter().filter(|named| needed.contains(&named.number)) {
                     // What it says was heard when the decision was made.
                     let _ = named.plugin.pre_filter(cycle);
                 }

@@ -11,6 +11,8 @@ mod engine;
 mod evaluate;
 mod filtering;
 mod index;
+mod observer;
+mod pace;
 #[doc(hidden)]
 pub mod planted;
 mod rehearsal;
@@ -23,9 +25,11 @@ pub use decision::{Decision, Outcome};
 pub use engine::{Engine, EngineOptions, Indexing, StaleDecision, UnknownProfile};
 pub use evaluate::{Evaluation, FilterWord, PluginScores, Rules, Thoroughness, evaluate, feasible_among};
 pub use index::{IndexLimits, IndexStatistics};
+pub use observer::{Attempt, Located, Observer, PerformCounts};
+pub use pace::{Leading, NextTurn, Pace, Surroundings};
 pub use scheduler::{
-    Books, Everything, ExtenderSettings, Observation, Order, PodPlace, QueueEvent, QueueLengths, QueuePart,
-    Scheduler, SchedulerOptions, Standing, Stopwatch, Ticket, Whereabouts,
+    Books, ExtenderSettings, Observation, Order, PodPlace, QueueEvent, QueueLengths, QueuePart, Scheduler,
+    SchedulerOptions, Standing, Stopwatch, Ticket, Whereabouts,
 };
 
 #[cfg(test)]

@@ -115,8 +115,8 @@ impl Missing {
 /// The plugins that may be wrong about a pod because of what is missing.
 pub fn doubts(profile: &Profile, cluster: &Snapshot, pod: &Pod, missing: &[Missing]) -> Vec<Doubt> {
     let missing: Vec<&Missing> = missing.iter().filter(|missing| missing.is_doubtful()).collect();
-    let plugins = profile.plugins().iter().filter_map(|plugin| {
-        let part = part_of(profile, plugin.name)?;
+    let plugins = profile.plugins().iter().enumerate().filter_map(|(number, plugin)| {
+        let part = part_of(profile, number)?;
         let causes = missing.iter().filter(|missing| plugin.depends_on(&missing.unread, pod, cluster));
         let causes: Vec<Missing> = causes.map(|missing| (*missing).clone()).collect();
         let kinds: BTreeSet<String> = causes.iter().map(|missing| kind_name(missing.unread.kind)).collect();
@@ -132,23 +132,24 @@ pub fn doubts(profile: &Profile, cluster: &Snapshot, pod: &Pod, missing: &[Missi
 }
 
 /// What a plugin has a part in; none if in nothing that an answer shows.
-fn part_of(profile: &Profile, name: &str) -> Option<Part> {
-    fn has<T: ?Sized>(list: &[supercargo_framework::Named<T>], name: &str) -> bool {
-        list.iter().any(|named| named.name == name)
+fn part_of(profile: &Profile, number: usize) -> Option<Part> {
+    fn has<T: ?Sized>(list: &[supercargo_framework::Named<T>], number: usize) -> bool {
+        list.iter().any(|named| named.number == number)
     }
     let decides_later =
-        has(&profile.reserve, name) || has(&profile.permit, name) || has(&profile.pre_bind, name);
-    if has(&profile.pre_filter, name) || has(&profile.filter, name) || decides_later {
+        has(&profile.reserve, number) || has(&profile.permit, number) || has(&profile.pre_bind, number);
+    if has(&profile.pre_filter, number) || has(&profile.filter, number) || decides_later {
         return Some(Part::Feasibility);
     }
     // Who makes room by evictions and filters nothing holds back no pod but while it does.
-    if has(&profile.post_filter, name) {
+    if has(&profile.post_filter, number) {
         return Some(Part::Evictions);
     }
-    if has(&profile.pre_enqueue, name) {
+    if has(&profile.pre_enqueue, number) {
         return Some(Part::Feasibility);
     }
-    let scores = has(&profile.pre_score, name) || profile.score.iter().any(|(named, _)| named.name == name);
+    let scores =
+        has(&profile.pre_score, number) || profile.score.iter().any(|(named, _)| named.number == number);
     scores.then_some(Part::Choice)
 }
 

@@ -13,8 +13,8 @@ use supercargo_config::{KubeSchedulerConfiguration, build_profile, load};
 use supercargo_dump::MaskBuilder;
 use supercargo_engine::{Evaluation, Rules, Thoroughness, evaluate};
 use supercargo_explain::{CapacityLimit, CapacityOptions, Explainer, Remedy, Verdict, capacity, template};
-use supercargo_framework::{Context, Fixes, Memories, Nomination, Profile};
-use supercargo_model::{Cluster, Decoded, Decoder, Pod, Quantity, Timestamp};
+use supercargo_framework::{Context, Fixes, Memories, Needs, Nomination, Profile};
+use supercargo_model::{Cluster, Decoded, Pod, Quantity, Timestamp};
 
 const NOW: Timestamp = Timestamp::from_nanoseconds(1_900_000_000_000_000_000);
 /// Every so many cases are enough for a test that runs often.
@@ -183,25 +183,11 @@ impl World {
 
     /// The cluster, and one of the pods.
     fn build(&self, index: usize) -> (Cluster, Arc<Pod>) {
-        let reads = self.profile.reads.clone().expect("the profile has plugins");
-        let decoder = Decoder::new(reads.kinds, false);
+        let decoder = Needs::of([&*self.profile]).decoder();
         let mut cluster = Cluster::default();
         for object in &self.objects {
-            match decoder.decode(&object.to_string()).expect("objects of a vector are readable") {
-                Decoded::Node(node) => {
-                    cluster.put_node(&node);
-                }
-                Decoded::Pod(words) => {
-                    let pod = Arc::new(cluster.interner().pod(*words));
-                    if pod.node_name.is_some() {
-                        cluster.add_pod(pod).expect("pods of a vector can be placed");
-                    } else if let Some(node) = pod.nominated_node_name().cloned() {
-                        cluster.nominate(pod, &node);
-                    }
-                }
-                Decoded::Object(object) => cluster.put_object(object),
-                Decoded::Unread { .. } => {}
-            }
+            let object = decoder.decode(&object.to_string()).expect("objects of a vector are readable");
+            cluster.add(object).expect("pods of a vector can be placed");
         }
         let Ok(Decoded::Pod(mut words)) = decoder.decode(&self.pods[index].to_string()) else {
             panic!("{}: not a pod", self.name);

@@ -15,10 +15,10 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use supercargo_client::with_causes;
 use supercargo_config::Extender;
-use supercargo_framework::{
-    AskFailure, AskedNode, ExtenderAnswer, ExtenderQuestion, GoDuration, NodeVictims, with_causes,
-};
+use supercargo_framework::{AskFailure, AskedNode, ExtenderAnswer, ExtenderQuestion, NodeVictims};
+use supercargo_model::GoDuration;
 use supercargo_model::{Pod, RawObject};
 use tokio::time::{Instant, timeout_at};
 

@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use supercargo_config::Extender;
-use supercargo_framework::{
-    AskFailure, AskedNode, ExtenderAnswer, ExtenderQuestion, GoDuration, NodeVictims,
-};
+use supercargo_framework::{AskFailure, AskedNode, ExtenderAnswer, ExtenderQuestion, NodeVictims};
+use supercargo_model::GoDuration;
 use supercargo_model::{Pod, RawObject};
 
 use crate::ExtenderClient;

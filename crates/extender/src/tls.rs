@@ -16,6 +16,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme,
 };
+use supercargo_client::AnyCertificate;
 use supercargo_config::{Bytes, Extender, ExtenderTlsConfig};
 
 /// How long it may take until a connection stands; upstream's number.
@@ -79,7 +80,7 @@ pub(crate) fn connector(extender: &Extender) -> Result<HttpsConnector<HttpConnec
         .with_safe_default_protocol_versions()
         .expect("ring speaks TLS 1.2 and 1.3");
     let builder = if is_insecure {
-        builder.dangerous().with_custom_certificate_verifier(Arc::new(TrustAnyone(provider)))
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
     } else if has_roots {
         let verifier = TrustRoots::new(&reader, tls, provider)?;
         builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
@@ -244,43 +245,4 @@ fn is_authority(error: &rustls::Error) -> bool {
         return false;
     };
     matches!(error.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
-}
-
-/// Trusts whoever answers.
-#[derive(Debug)]
-struct TrustAnyone(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for TrustAnyone {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use supercargo_model::NodeRef;
 
 /// Amounts up to this are exact, also a hundred times as large, in the floating point numbers of a column.
-pub const MAX_EXACT_AMOUNT: i64 = 90_000_000_000_000;
+pub const EXACT_AMOUNT_MAX: i64 = 90_000_000_000_000;
 
 /// The resources of many nodes. Whoever computes something for all of them finds the numbers side by side.
 #[derive(Clone, Debug, Default)]
@@ -124,8 +124,8 @@ impl Columns {
                 (requested as f64 / allocatable as f64).min(1.0);
         }
         self.free_pods[place] = node.allowed_pods().saturating_sub(node.pods().len() as i64) as f64;
-        let exact = amounts.as_flattened().iter().all(|amount| (0..=MAX_EXACT_AMOUNT).contains(amount))
-            && node.allowed_pods().unsigned_abs() <= MAX_EXACT_AMOUNT.unsigned_abs();
+        let exact = amounts.as_flattened().iter().all(|amount| (0..=EXACT_AMOUNT_MAX).contains(amount))
+            && node.allowed_pods().unsigned_abs() <= EXACT_AMOUNT_MAX.unsigned_abs();
         self.inexact += usize::from(!exact);
         self.inexact -= usize::from(!self.exact[place]);
         self.exact[place] = exact;

@@ -42,16 +42,15 @@
 #![warn(missing_docs)]
 
 mod args;
-mod causes;
 mod columns;
 mod counting;
 mod cycle;
 mod diagnosis;
-mod duration;
 mod effects;
 mod events;
 mod extender;
 mod memory;
+mod needs;
 mod plugin;
 mod points;
 mod profile;
@@ -62,19 +61,18 @@ mod status;
 mod typed;
 
 pub use args::{Args, FieldProblem, FieldProblems, NoArgs, ProblemKind};
-pub use causes::with_causes;
-pub use columns::{Amount, ColumnResource, ColumnView, Columns, MAX_EXACT_AMOUNT};
+pub use columns::{Amount, ColumnResource, ColumnView, Columns, EXACT_AMOUNT_MAX};
 pub use counting::{
     Cell, CountedFilter, CountedScore, Counter, Counts, Groups, MatcherTerm, PodMatcher, Scope, Tally,
     TermRole,
 };
 pub use cycle::{Context, Cycle, CycleState, PodsToActivate};
 pub use diagnosis::{Diagnosis, Rejections, unfit_message};
-pub use duration::{GoDuration, InvalidDuration};
 pub use effects::{Conclusion, Effect, News, Notice, PodCondition, Step};
 pub use events::{Actions, Change, ClusterEvent, Enqueue, EventResource, Hint};
 pub use extender::{AskFailure, AskedNode, ExtenderAnswer, ExtenderQuestion, NodeVictims};
 pub use memory::{Memories, Memory};
+pub use needs::Needs;
 pub use plugin::{Extensions, Plugin, PluginInstance, Point};
 pub use points::{
     Bind, Filter, MAX_NODE_SCORE, NodeRehearsal, NodeScore, Nomination, Normalization, Permit,

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use supercargo_model::Pod;
+
 use crate::events::Enqueue;
 use crate::memory::Memories;
 use crate::plugin::{PluginInstance, Point};
@@ -16,7 +18,9 @@ use crate::reads::Reads;
 pub struct Named<T: ?Sized> {
     /// The plugin's name.
     pub name: &'static str,
-    /// The plugin.
+    /// The plugin's number in [`Profile::plugins`], the same at all points of the profile.
+    pub number: usize,
+    /// The plugin, as this point calls it.
     pub plugin: Arc<T>,
 }
 
@@ -56,35 +60,34 @@ impl Profile {
 
     /// Puts a plugin last at one point; false if it does not implement the point.
     pub fn add(&mut self, plugin: &PluginInstance, point: Point, weight: i64) -> bool {
-        fn push<T: ?Sized>(list: &mut Vec<Named<T>>, name: &'static str, plugin: &Option<Arc<T>>) -> bool {
-            list.extend(plugin.iter().cloned().map(|plugin| Named { name, plugin }));
-            plugin.is_some()
-        }
         let name = plugin.name;
+        let known = self.plugins.iter().position(|known| known.name == name);
+        let id = (name, known.unwrap_or(self.plugins.len()));
         let added = match point {
-            Point::PreEnqueue => push(&mut self.pre_enqueue, name, &plugin.pre_enqueue),
-            Point::QueueSort => push(&mut self.queue_sort, name, &plugin.queue_sort),
-            Point::PreFilter => push(&mut self.pre_filter, name, &plugin.pre_filter),
-            Point::Filter => push(&mut self.filter, name, &plugin.filter),
-            Point::PostFilter => push(&mut self.post_filter, name, &plugin.post_filter),
-            Point::PreScore => push(&mut self.pre_score, name, &plugin.pre_score),
+            Point::PreEnqueue => push(&mut self.pre_enqueue, id, &plugin.pre_enqueue),
+            Point::QueueSort => push(&mut self.queue_sort, id, &plugin.queue_sort),
+            Point::PreFilter => push(&mut self.pre_filter, id, &plugin.pre_filter),
+            Point::Filter => push(&mut self.filter, id, &plugin.filter),
+            Point::PostFilter => push(&mut self.post_filter, id, &plugin.post_filter),
+            Point::PreScore => push(&mut self.pre_score, id, &plugin.pre_score),
             Point::Score => {
-                self.score
-                    .extend(plugin.score.iter().cloned().map(|plugin| (Named { name, plugin }, weight)));
-                plugin.score.is_some()
+                let mut scores = Vec::new();
+                let added = push(&mut scores, id, &plugin.score);
+                self.score.extend(scores.into_iter().map(|named| (named, weight)));
+                added
             }
-            Point::Reserve => push(&mut self.reserve, name, &plugin.reserve),
-            Point::Permit => push(&mut self.permit, name, &plugin.permit),
-            Point::PreBind => push(&mut self.pre_bind, name, &plugin.pre_bind),
-            Point::Bind => push(&mut self.bind, name, &plugin.bind),
-            Point::PostBind => push(&mut self.post_bind, name, &plugin.post_bind),
+            Point::Reserve => push(&mut self.reserve, id, &plugin.reserve),
+            Point::Permit => push(&mut self.permit, id, &plugin.permit),
+            Point::PreBind => push(&mut self.pre_bind, id, &plugin.pre_bind),
+            Point::Bind => push(&mut self.bind, id, &plugin.bind),
+            Point::PostBind => push(&mut self.post_bind, id, &plugin.post_bind),
         };
-        if added && !self.plugins.iter().any(|known| known.name == name) {
+        if added && known.is_none() {
             self.reads = Some(match self.reads.take() {
                 None => plugin.reads.clone(),
                 Some(reads) => reads.and(plugin.reads.clone()),
             });
-            push(&mut self.enqueue, name, &plugin.enqueue);
+            push(&mut self.enqueue, id, &plugin.enqueue);
             self.plugins.push(plugin.clone());
         }
         added
@@ -95,6 +98,11 @@ impl Profile {
         &self.plugins
     }
 
+    /// Whether a plugin has anything to say about such a pod; see [`Plugin::concerns`](crate::Plugin::concerns).
+    pub fn concerns<T: ?Sized>(&self, named: &Named<T>, pod: &Pod) -> bool {
+        self.plugins.get(named.number).is_some_and(|plugin| plugin.concerns(pod))
+    }
+
     /// Makes the types that the plugins remember known.
     pub fn declare_memories(&self, memories: &mut Memories) {
         for plugin in &self.plugins {
@@ -103,9 +111,16 @@ impl Profile {
     }
 }
 
+/// Puts a plugin last in the list of a point, under its name and number; false if it does not implement the point.
+fn push<T: ?Sized>(list: &mut Vec<Named<T>>, id: (&'static str, usize), plugin: &Option<Arc<T>>) -> bool {
+    let (name, number) = id;
+    list.extend(plugin.iter().cloned().map(|plugin| Named { name, number, plugin }));
+    plugin.is_some()
+}
+
 impl<T: ?Sized> Clone for Named<T> {
     fn clone(&self) -> Self {
-        Named { name: self.name, plugin: self.plugin.clone() }
+        Named { name: self.name, number: self.number, plugin: self.plugin.clone() }
     }
 }
 

@@ -7,6 +7,8 @@
 
 pub mod cluster;
 mod decode;
+mod duration;
+mod everything;
 mod intern;
 pub mod kinds;
 pub mod labels;
@@ -26,6 +28,8 @@ pub mod wire;
 
 pub use cluster::{Cluster, ClusterError, NodeRef, Row, Snapshot};
 pub use decode::{DecodeError, Decoded, Decoder, FieldPath, FieldStep, OtherVersion, leading_header};
+pub use duration::{GoDuration, InvalidDuration};
+pub use everything::Everything;
 pub use intern::{Interned, Interner};
 pub use labels::{LabelLookup, LabelSelector, Labels};
 pub use nearest::{nearest, nearest_first};

@@ -62,6 +62,17 @@ mod tests {
         ] {
             assert_eq!(nearest(name, known), expected, "{name}");
         }
+        let plugins = ["NodeResourcesFit", "NodeAffinity", "InterPodAffinity", "NodeName", "NodePorts"];
+        for (name, expected) in [
+            ("NodeResourceFit", Some("NodeResourcesFit")),
+            ("noderesourcesfit", Some("NodeResourcesFit")),
+            ("NodeAffintiy", Some("NodeAffinity")),
+            ("NodeNames", Some("NodeName")),
+            ("PodAffinity", Some("NodeAffinity")),
+            ("Coscheduling", None),
+        ] {
+            assert_eq!(nearest(name, plugins), expected, "{name}");
+        }
         assert_eq!(
             nearest_first("shop", ["default", "shoop", "kube-system", "shop2"]),
             ["shoop", "shop2", "default", "kube-system"]

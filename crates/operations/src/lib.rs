@@ -1,4 +1,5 @@
-//! What a scheduler needs to run well as a process, and what knows nothing of scheduling.
+//! What kube-scheduler has around scheduling, and what a scheduler that takes its place needs as a process. Nothing here decides where
+//! pods go.
 //!
 //! - [`leader`]: of several replicas one schedules, agreed upon through a Lease as client-go does.
 //! - [`serve`]: health, metrics and pages over HTTPS, with authentication and authorization delegated to the API server.

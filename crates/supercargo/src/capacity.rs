@@ -12,10 +12,11 @@ use supercargo_explain::{
 use supercargo_framework::Registry;
 use supercargo_model::{Pod, printable};
 
-use crate::cluster_files::{ClusterFiles, Scheduler, now};
+use crate::cluster_files::{ClusterFiles, now};
 use crate::explain::{View, of_a_kind, print_values};
 use crate::gather::Wanted;
 use crate::live::ConnectArguments;
+use crate::loaded_config::LoadedConfig;
 use crate::named::Named;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
@@ -66,7 +67,7 @@ struct Counted {
 }
 
 pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::Result<Outcome> {
-    let scheduler = Scheduler::from_file(options.config.as_deref(), registry)?;
+    let config = LoadedConfig::from_file(options.config.as_deref(), registry)?;
     let wanted = Wanted {
         files: &options.files,
         connect: &options.connect,
@@ -74,7 +75,7 @@ pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::R
         namespace: options.namespace.as_deref(),
         ask: None,
     };
-    let mut files = match wanted.gather(&scheduler)? {
+    let mut files = match wanted.gather(&config)? {
         Ok(gathered) => gathered.files,
         Err(conflict) => return Ok(conflict),
     };
@@ -87,14 +88,14 @@ pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::R
     let mut capacities: Vec<Counted> = Vec::new();
     let mut progress = Progress::new();
     for (number, kind) in kinds.iter().enumerate() {
-        let (index, _) = scheduler.profile_for(&kind[0]);
-        let profile = &scheduler.profiles[index];
+        let (index, _) = config.profile_for(&kind[0]);
+        let profile = &config.profiles[index];
         let mut tell = |placed: usize| {
             progress.tell(|| {
                 format!("counting pods like number {} of {}: {placed} so far", number + 1, kinds.len())
             });
         };
-        let how = CapacityOptions { now: now(), fixes: scheduler.fixes, most: options.most };
+        let how = CapacityOptions { now: now(), fixes: config.fixes, most: options.most };
         let mut doubts = doubts(profile, files.cluster.snapshot(), &kind[0], &files.missing);
         // Who only says which pods go has no part in how many fit.
         doubts.retain(|doubt| doubt.part != Part::Evictions);
@@ -102,18 +103,14 @@ pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::R
         capacity.alike = kind[1..].iter().map(|pod| pod.key()).collect();
         capacities.push(Counted {
             capacity,
-            notes: scheduler.foreign_note(&kind[0]).into_iter().collect(),
+            notes: config.foreign_note(&kind[0]).into_iter().collect(),
             is_uncertain: !doubts.is_empty(),
             doubts,
             missing: files.missing.iter().map(|missing| missing.report(profile)).collect(),
         });
     }
     drop(progress);
-    Ok(Outcome {
-        stdout: print(&capacities, options.output)?,
-        stderr: scheduler.notes + &files.notes,
-        code: 0,
-    })
+    Ok(Outcome { stdout: print(&capacities, options.output)?, stderr: config.notes + &files.notes, code: 0 })
 }
 
 /// The pods to make copies of, unbound.

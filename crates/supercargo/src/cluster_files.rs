@@ -5,23 +5,18 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail};
-use supercargo_cluster::{NODES, PODS};
-use supercargo_config::{LeaderElection, Loaded, Problems, build_profiles, read};
 use supercargo_dump::{Dumps, Location};
 use supercargo_explain::{Missing, Workloads};
-use supercargo_framework::{Fixes, Profile, Registry};
 use supercargo_model::kinds::Namespace;
 use supercargo_model::{
-    Cluster, Decoded, Decoder, Kind, KindId, ObjectKey, Pod, ReadableKind, Timestamp, nearest, nearest_first,
-    printable,
+    Cluster, Decoded, Kind, KindId, ObjectKey, Pod, Timestamp, nearest, nearest_first, printable,
 };
 
-use crate::config_check;
 use crate::expected::{self, Expected};
 use crate::input;
+use crate::loaded_config::LoadedConfig;
 use crate::named::Named;
 use crate::progress::Progress;
-use crate::unread_record::UnreadRecord;
 
 /// What messages call the place where objects of files are from.
 pub(crate) const FILES: &str = "the files";
@@ -30,28 +25,6 @@ pub(crate) const NO_NODES: &str = "there are no nodes in the files, so no pod ha
                                    nodes -o yaml > nodes.yaml\nand name both files: -f nodes.yaml -f …";
 /// So many namespaces are named where one is unknown.
 const NAMESPACES_SHOWN: usize = 5;
-
-/// The scheduler that decides: its profiles, and its own settings.
-pub(crate) struct Scheduler {
-    pub(crate) profiles: Vec<Profile>,
-    pub(crate) fixes: Fixes,
-    /// How many extenders the configuration has. Only `run` asks them.
-    pub(crate) extenders: usize,
-    /// How replicas of it agree.
-    pub(crate) election: LeaderElection,
-    /// What was changed in an old configuration to read it.
-    pub(crate) notes: String,
-}
-
-/// The name of the scheduler of pods that do not ask for one.
-pub(crate) const DEFAULT_SCHEDULER: &str = "default-scheduler";
-
-/// Whether a profile is responsible for a pod.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum IsOurs {
-    Yes,
-    No,
-}
 
 /// A cluster, and the pods that wait for a node.
 pub(crate) struct ClusterFiles {
@@ -96,67 +69,6 @@ pub(crate) enum FromFiles {
 /// More objects than this without a node are no manifests that somebody wrote.
 const MANIFEST_OBJECTS_MAX: usize = 10_000;
 
-impl Scheduler {
-    /// As a configuration file says, or the default.
-    pub(crate) fn from_file(file: Option<&str>, registry: &Registry) -> anyhow::Result<Self> {
-        let name = file.map_or("the configuration", input::display_name);
-        let (loaded, problems) = match file {
-            None => (Ok(Loaded::default()), Problems::default()),
-            Some(file) => {
-                let reading = read(&input::read(file)?);
-                let problems = reading.check(registry);
-                (reading.into_result(), problems)
-            }
-        };
-        let unusable = |_| config_check::unusable(name, &problems);
-        let Loaded { kube, own, conversion } = loaded.map_err(unusable)?;
-        let profiles = build_profiles(&kube, registry).map_err(unusable)?;
-        let notes = config_check::lines(name, &conversion);
-        Ok(Scheduler {
-            profiles,
-            fixes: own.fixes,
-            extenders: kube.extenders.len(),
-            election: kube.leader_election,
-            notes,
-        })
-    }
-
-    /// The profile that is responsible for a pod; or else that of the default scheduler, or the first.
-    pub(crate) fn profile_for(&self, pod: &Pod) -> (usize, IsOurs) {
-        let named = |wanted: &str| self.profiles.iter().position(|profile| profile.scheduler_name == wanted);
-        match named(&pod.spec.scheduler_name) {
-            Some(index) => (index, IsOurs::Yes),
-            None => (named(DEFAULT_SCHEDULER).unwrap_or(0), IsOurs::No),
-        }
-    }
-
-    /// What to know about a pod that no profile is responsible for.
-    pub(crate) fn foreign_note(&self, pod: &Pod) -> Option<String> {
-        let (index, is_ours) = self.profile_for(pod);
-        let (wanted, used) = (&pod.spec.scheduler_name, &self.profiles[index].scheduler_name);
-        (is_ours == IsOurs::No).then(|| {
-            format!(
-                "note: computed with the profile {used}: the pod asks for scheduler {wanted:?}, which the configuration does \
-                 not have (--config names another)"
-            )
-        })
-    }
-
-    /// Pods, nodes, and the kinds that the plugins of all profiles read.
-    pub(crate) fn kinds(&self) -> BTreeSet<KindId> {
-        let read = self.profiles.iter().filter_map(|profile| profile.reads.as_ref());
-        read.flat_map(|reads| &reads.kinds).map(|kind| kind.id).chain([PODS, NODES]).collect()
-    }
-
-    /// Reads the kinds that the plugins of all profiles read.
-    pub(crate) fn decoder(&self) -> Decoder {
-        let reads = self.profiles.iter().filter_map(|profile| profile.reads.as_ref());
-        let raw = reads.clone().any(|reads| reads.raw_objects);
-        let records = ReadableKind::of::<UnreadRecord>();
-        Decoder::new(reads.flat_map(|reads| reads.kinds.clone()).chain([records]), raw)
-    }
-}
-
 impl ClusterFiles {
     pub(crate) fn empty(default_namespace: &str, place: &'static str) -> Self {
         ClusterFiles {
@@ -180,7 +92,7 @@ impl ClusterFiles {
 
     /// From files. Those that hold no node are manifests, to be asked about in a cluster from elsewhere; where no file holds
     /// one, the objects come back as they are.
-    pub(crate) fn read(files: &[String], scheduler: &Scheduler) -> anyhow::Result<FromFiles> {
+    pub(crate) fn read(files: &[String], config: &LoadedConfig) -> anyhow::Result<FromFiles> {
         let texts: Vec<String> = files.iter().map(|file| input::read(file)).collect::<Result<_, _>>()?;
         let named: Vec<(&str, &str)> = files
             .iter()
@@ -194,7 +106,7 @@ impl ClusterFiles {
         // Until the first node comes the objects wait here: without one they belong to another cluster.
         let mut waiting: Option<Vec<(Location, Decoded)>> = Some(Vec::new());
         let (mut progress, mut objects) = (Progress::new(), 0usize);
-        let left_out = dumps.read(&expected::decoder(scheduler), |location, object| {
+        let left_out = dumps.read(&expected::decoder(config), |location, object| {
             objects += 1;
             progress.tell(|| format!("read {objects} objects so far"));
             let is_node = matches!(object, Decoded::Node(_));
@@ -355,14 +267,10 @@ impl ClusterFiles {
                 words.complete();
                 let pod = Arc::new(self.cluster.interner().pod(*words));
                 note("pod", &pod.key())?;
-                if pod.node_name.is_some() {
-                    self.cluster.add_pod(pod.clone())?;
-                    self.bound.insert(pod.key(), pod);
-                } else {
-                    if let Some(node_name) = pod.nominated_node_name() {
-                        self.cluster.nominate(pod.clone(), &node_name.clone());
-                    }
-                    self.pending.push(pod);
+                self.cluster.add_any_pod(&pod)?;
+                match pod.node_name {
+                    Some(_) => _ = self.bound.insert(pod.key(), pod),
+                    None => self.pending.push(pod),
                 }
             }
             Decoded::Object(object) => {

@@ -9,9 +9,9 @@ use supercargo_dump::{Dumps, LeftOut, ListFormat, ListWriter, MaskBuilder};
 use supercargo_framework::Registry;
 use supercargo_model::KindId;
 
-use crate::cluster_files::Scheduler;
 use crate::input;
 use crate::live::{ConnectArguments, LiveObjects, wait_for};
+use crate::loaded_config::LoadedConfig;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::unread_record::{is_record, mask_record, record};
@@ -56,14 +56,14 @@ pub(crate) fn run(options: &DumpOptions, registry: &Registry) -> anyhow::Result<
     if let Some(conflict) = options.connect.conflict(&options.files) {
         return Ok(conflict);
     }
-    let scheduler = Scheduler::from_file(options.config.as_deref(), registry)?;
-    let mut stderr = scheduler.notes.clone();
+    let config = LoadedConfig::from_file(options.config.as_deref(), registry)?;
+    let mut stderr = config.notes.clone();
     if options.files.is_empty() {
         let objects = wait_for(async {
             let server = options.connect.connect().await?;
             let of_kubeconfig = server.default_namespace();
             let namespace = options.namespace.as_deref().unwrap_or(of_kubeconfig);
-            LiveObjects::read(&server, &scheduler, Some(namespace)).await
+            LiveObjects::read(&server, &config, Some(namespace)).await
         })?;
         objects.require_pods_and_nodes()?;
         stderr.push_str(&objects.notes());

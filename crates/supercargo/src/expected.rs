@@ -11,9 +11,10 @@ use supercargo_explain::{
 };
 use supercargo_model::{Decoded, Decoder, KindId, Pod};
 
-use crate::cluster_files::{ClusterFiles, Scheduler};
+use crate::cluster_files::ClusterFiles;
 use crate::explain::of_a_kind;
 use crate::live::list_kind;
+use crate::loaded_config::LoadedConfig;
 use crate::named::Named;
 use crate::side_by_side::side_by_side;
 
@@ -31,24 +32,24 @@ pub(crate) struct Expected {
 }
 
 /// Reads what the scheduler reads, and keeps the text of workloads.
-pub(crate) fn decoder(scheduler: &Scheduler) -> Decoder {
-    scheduler.decoder().keeping(&Workloads::kinds())
+pub(crate) fn decoder(config: &LoadedConfig) -> Decoder {
+    config.decoder().keeping(&Workloads::kinds())
 }
 
 impl ClusterFiles {
     /// Works out what the workloads of files would create: those that are named, or all if none is.
     pub(crate) fn expect_from_files(
         &mut self,
-        scheduler: &Scheduler,
+        config: &LoadedConfig,
         names: &[String],
     ) -> anyhow::Result<()> {
         let named = names.iter().map(|name| Named::parse(name)).filter(|named| named.workload.is_some());
         let named: Vec<Named<'_>> = named.collect();
         if named.is_empty() {
             let workloads = std::mem::take(&mut self.workloads);
-            return self.expect(workloads, scheduler, None);
+            return self.expect(workloads, config, None);
         }
-        named.iter().try_for_each(|named| self.expect(self.workloads.clone(), scheduler, Some(named)))
+        named.iter().try_for_each(|named| self.expect(self.workloads.clone(), config, Some(named)))
     }
 
     /// Works out what the workloads would create: all of them, or one. What comes with their pods, such as claims, is taken to
@@ -56,13 +57,13 @@ impl ClusterFiles {
     fn expect(
         &mut self,
         workloads: Workloads,
-        scheduler: &Scheduler,
+        config: &LoadedConfig,
         only: Option<&Named<'_>>,
     ) -> anyhow::Result<()> {
         if workloads.is_empty() {
             return Ok(());
         }
-        let decoder = scheduler.decoder();
+        let decoder = config.decoder();
         let only = only.and_then(|named| Some((named.workload?, named.full_name(&self.default_namespace))));
         let pods = self.bound.values().chain(&self.pending);
         let snapshot = self.cluster.snapshot();
@@ -183,13 +184,13 @@ impl ClusterFiles {
     pub(crate) async fn ask_for_workload(
         &mut self,
         server: &ApiServer,
-        scheduler: &Scheduler,
+        config: &LoadedConfig,
         named: &Named<'_>,
         listed: &[KindId],
     ) -> anyhow::Result<()> {
         let Some(kind) = named.workload else { return Ok(()) };
         let namespace = named.namespace.unwrap_or(&self.default_namespace).to_owned();
-        let (decoder, mut workloads) = (decoder(scheduler), self.workloads.clone());
+        let (decoder, mut workloads) = (decoder(config), self.workloads.clone());
         let kinds = [Some(kind), kind.through()].into_iter().flatten().map(WorkloadKind::id);
         for kind in kinds.chain(ADMISSION_KINDS).filter(|kind| !listed.contains(kind)) {
             let is_cluster_wide = ADMISSION_KINDS.contains(&kind) && kind.plural != "limitranges";
@@ -212,7 +213,7 @@ impl ClusterFiles {
                 Err(error @ ListError::Failed { .. }) => return Err(error.into()),
             }
         }
-        self.expect(workloads, scheduler, Some(named))
+        self.expect(workloads, config, Some(named))
     }
 }
 
@@ -260,13 +261,13 @@ impl Expected {
 pub(crate) fn explain(
     expected: &[Expected],
     explainers: &[Explainer<'_>],
-    scheduler: &Scheduler,
+    config: &LoadedConfig,
     finish: impl Fn(&mut Explanation, &Pod),
 ) -> anyhow::Result<Vec<Explanation>> {
     let mut explanations = Vec::new();
     for workload in expected {
         let Some(first) = workload.first() else { continue };
-        let explainer = &explainers[scheduler.profile_for(first).0];
+        let explainer = &explainers[config.profile_for(first).0];
         let of_workload = if workload.is_per_node {
             let pods: Vec<Arc<Pod>> = workload.waiting.iter().chain(&workload.pods).cloned().collect();
             let tried = side_by_side(&pods, |pod| explainer.on_its_node(pod));

@@ -16,10 +16,11 @@ use supercargo_model::pod::VolumeSource;
 use supercargo_model::{Pod, Snapshot, printable};
 
 use crate::ask::AskArguments;
-use crate::cluster_files::{ClusterFiles, IsOurs, Scheduler, now};
+use crate::cluster_files::{ClusterFiles, now};
 use crate::expected::{self, Expected};
 use crate::gather::{Gathered, Wanted};
 use crate::live::ConnectArguments;
+use crate::loaded_config::{IsOurs, LoadedConfig};
 use crate::named::Named;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
@@ -126,7 +127,7 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
     if let Some(conflict) = options.conflict() {
         return Ok(conflict);
     }
-    let scheduler = Scheduler::from_file(options.config.as_deref(), registry)?;
+    let config = LoadedConfig::from_file(options.config.as_deref(), registry)?;
     let names = options.names();
     let wanted = Wanted {
         files: &options.files,
@@ -135,7 +136,7 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
         namespace: options.namespace.as_deref(),
         ask: Some(&options.ask),
     };
-    let mut gathered = match wanted.gather(&scheduler)? {
+    let mut gathered = match wanted.gather(&config)? {
         Ok(gathered) => gathered,
         Err(conflict) => return Ok(conflict),
     };
@@ -151,13 +152,13 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
     if !tasks.tasks.is_empty() || tasks.expected.iter().any(Expected::has_pods) {
         gathered.files.require_nodes()?;
     }
-    let explanations = explain_all(&scheduler, &mut gathered, &tasks)?;
+    let explanations = explain_all(&config, &mut gathered, &tasks)?;
     let code = u8::from(!tasks.errors.is_empty());
     let stdout = match (code, explanations.is_empty() && tasks.gone.is_empty() && tasks.expected.is_empty()) {
         (1, true) => String::new(),
         _ => print(&explanations, &tasks, options.output)?,
     };
-    Ok(Outcome { stdout, stderr: tasks.errors + &scheduler.notes + &gathered.files.notes, code })
+    Ok(Outcome { stdout, stderr: tasks.errors + &config.notes + &gathered.files.notes, code })
 }
 
 impl Tasks {
@@ -216,7 +217,7 @@ impl Tasks {
 }
 
 fn explain_all(
-    scheduler: &Scheduler,
+    config: &LoadedConfig,
     gathered: &mut Gathered,
     Tasks { tasks, expected, .. }: &Tasks,
 ) -> anyhow::Result<Vec<Explanation>> {
@@ -229,18 +230,18 @@ fn explain_all(
         now: now(),
         memories: &memories,
         seed: 0,
-        fixes: scheduler.fixes,
+        fixes: config.fixes,
     };
     let explainers: Vec<Explainer<'_>> =
-        scheduler.profiles.iter().map(|profile| Explainer::new(profile, context.clone())).collect();
+        config.profiles.iter().map(|profile| Explainer::new(profile, context.clone())).collect();
     let (done, progress) = (AtomicUsize::new(0), Mutex::new(Progress::new()));
     let mut explanations = side_by_side(tasks, |Task { pods, without }| {
-        let (index, _) = scheduler.profile_for(&pods[0]);
+        let (index, _) = config.profile_for(&pods[0]);
         let explanation = match without {
             None => explainers[index].explain(&pods[0]),
             Some(cluster) => {
                 let context = Context { cluster, ..context.clone() };
-                Explainer::new(&scheduler.profiles[index], context).explain(&pods[0])
+                Explainer::new(&config.profiles[index], context).explain(&pods[0])
             }
         };
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -251,11 +252,11 @@ fn explain_all(
     });
     drop(progress);
     let finish = |explanation: &mut Explanation, pod: &Pod| {
-        let profile = &scheduler.profiles[scheduler.profile_for(pod).0];
+        let profile = &config.profiles[config.profile_for(pod).0];
         explanation.mark_doubts(doubts(profile, context.cluster, pod, missing));
         explanation.missing = missing.iter().map(|missing| missing.report(profile)).collect();
         let is_scheduled = explanation.scheduler.as_ref().is_some_and(|asked| asked.report.leads);
-        explanation.notes = notes_on(scheduler, scheduling, pod, is_scheduled);
+        explanation.notes = notes_on(config, scheduling, pod, is_scheduled);
     };
     for (explanation, Task { pods, .. }) in explanations.iter_mut().zip(tasks) {
         explanation.alike = pods[1..].iter().map(|pod| pod.key()).collect();
@@ -265,7 +266,7 @@ fn explain_all(
         });
         finish(explanation, &pods[0]);
     }
-    let of_workloads = expected::explain(expected, &explainers, scheduler, |explanation, pod| {
+    let of_workloads = expected::explain(expected, &explainers, config, |explanation, pod| {
         finish(explanation, pod);
         explanation.is_uncertain |= unread_for_workloads.is_some();
         explanation.notes.extend(unread_for_workloads.clone());
@@ -287,16 +288,16 @@ fn unread_note(kinds: &BTreeSet<&'static str>) -> Option<String> {
 
 /// What to know about a pod before the rest: that nobody schedules it, and whose rules were taken.
 fn notes_on(
-    scheduler: &Scheduler,
+    config: &LoadedConfig,
     scheduling: &BTreeMap<String, Scheduling>,
     pod: &Pod,
     is_scheduled: bool,
 ) -> Vec<String> {
     let name = &*pod.spec.scheduler_name;
-    let is_ours = scheduler.profile_for(pod).1 == IsOurs::Yes;
+    let is_ours = config.profile_for(pod).1 == IsOurs::Yes;
     let found = scheduling.get(name).filter(|_| !is_scheduled);
     let alarm = found.and_then(|found| found.alarm(name, is_ours));
-    alarm.into_iter().chain(scheduler.foreign_note(pod)).collect()
+    alarm.into_iter().chain(config.foreign_note(pod)).collect()
 }
 
 /// The pods, those that are alike together, in the order in which the first of each came.

@@ -11,9 +11,10 @@ use supercargo_model::kinds::PersistentVolumeClaim;
 use supercargo_model::{Decoded, Kind, KindId, ObjectKey, Pod, printable};
 
 use crate::ask::{AskArguments, OutOfReach};
-use crate::cluster_files::{ClusterFiles, FILES, FromFiles, IsOurs, NO_NODES, Scheduler};
+use crate::cluster_files::{ClusterFiles, FILES, FromFiles, NO_NODES};
 use crate::expected::{self, Expected};
 use crate::live::{ConnectArguments, LiveObjects, missing_note, wait_for};
+use crate::loaded_config::{IsOurs, LoadedConfig};
 use crate::named::Named;
 use crate::outcome::Outcome;
 use crate::scheduling::{LeaseName, Question, Scheduling};
@@ -55,13 +56,13 @@ pub(crate) struct Gathered {
 
 impl Wanted<'_> {
     /// Gets it all; an outcome if it cannot be meant.
-    pub(crate) fn gather(&self, scheduler: &Scheduler) -> anyhow::Result<Result<Gathered, Outcome>> {
+    pub(crate) fn gather(&self, config: &LoadedConfig) -> anyhow::Result<Result<Gathered, Outcome>> {
         if self.files.is_empty() {
-            return wait_for(self.live(scheduler, None)).map(Ok);
+            return wait_for(self.live(config, None)).map(Ok);
         }
-        let mut files = match ClusterFiles::read(self.files, scheduler)? {
+        let mut files = match ClusterFiles::read(self.files, config)? {
             FromFiles::Manifests { objects, notes } if objects.iter().any(is_asked_about) => {
-                return wait_for(self.live(scheduler, Some((objects, notes)))).map(Ok);
+                return wait_for(self.live(config, Some((objects, notes)))).map(Ok);
             }
             FromFiles::Manifests { objects, notes } => {
                 let mut files = ClusterFiles::empty("default", FILES);
@@ -77,15 +78,15 @@ impl Wanted<'_> {
         if let Some(namespace) = self.namespace {
             namespace.clone_into(&mut files.default_namespace);
         }
-        files.expect_from_files(scheduler, self.names)?;
-        files.missing = missing_in(files.cluster.snapshot(), scheduler);
+        files.expect_from_files(config, self.names)?;
+        files.missing = missing_in(files.cluster.snapshot(), config);
         files.notes.insert_str(0, &missing_note(&files.missing));
         Ok(Ok(Gathered { files, asked: BTreeMap::new(), scheduling: BTreeMap::new(), is_live: false }))
     }
 
     async fn live(
         &self,
-        scheduler: &Scheduler,
+        config: &LoadedConfig,
         manifests: Option<(Vec<Decoded>, String)>,
     ) -> anyhow::Result<Gathered> {
         let server = self.connect.connect().await;
@@ -97,7 +98,7 @@ impl Wanted<'_> {
             }
             Err(error) => bail!("{NO_NODES}\nThe cluster cannot be asked about them: {error:#}"),
         };
-        let mut files = self.read(&server, scheduler, manifests).await?;
+        let mut files = self.read(&server, config, manifests).await?;
         if !self.files.is_empty() {
             let address = server.address().unwrap_or("at hand");
             files.notes.push_str(&format!("note: the files hold no node: asked in the cluster {address}\n"));
@@ -105,9 +106,9 @@ impl Wanted<'_> {
         let mut gathered =
             Gathered { files, asked: BTreeMap::new(), scheduling: BTreeMap::new(), is_live: true };
         if let Some(ask) = self.ask {
-            gathered.look_up(&server, scheduler, self).await;
+            gathered.look_up(&server, config, self).await;
             if self.files.is_empty() && !ask.is_nobody() {
-                gathered.ask(&server, scheduler, self, ask).await;
+                gathered.ask(&server, config, self, ask).await;
             }
         }
         Ok(gathered)
@@ -117,13 +118,13 @@ impl Wanted<'_> {
     async fn read(
         &self,
         server: &ApiServer,
-        scheduler: &Scheduler,
+        config: &LoadedConfig,
         manifests: Option<(Vec<Decoded>, String)>,
     ) -> anyhow::Result<ClusterFiles> {
         let default_namespace = self.namespace.unwrap_or_else(|| server.default_namespace()).to_owned();
         let named: Vec<Named<'_>> = self.names.iter().map(|name| Named::parse(name)).collect();
         let about = named.first().and_then(|named| named.namespace).unwrap_or(&default_namespace);
-        let objects = LiveObjects::read(server, scheduler, Some(about)).await?;
+        let objects = LiveObjects::read(server, config, Some(about)).await?;
         objects.require_pods_and_nodes()?;
         let mut files = ClusterFiles::empty(&default_namespace, "the cluster");
         let (written, notes) = manifests.unwrap_or_default();
@@ -140,9 +141,9 @@ impl Wanted<'_> {
         let workloads = named.iter().copied().filter(|named| named.workload.is_some() && !is_of_files(named));
         let workloads: Vec<Named<'_>> = workloads.collect();
         let decoder = if workloads.is_empty() && of_files.is_empty() {
-            scheduler.decoder()
+            config.decoder()
         } else {
-            expected::decoder(scheduler)
+            expected::decoder(config)
         };
         let mut unreadable: BTreeMap<KindId, Vec<String>> = BTreeMap::new();
         for (kind, list) in &objects.lists {
@@ -162,7 +163,7 @@ impl Wanted<'_> {
         });
         let listed: Vec<KindId> = objects.lists.iter().map(|(kind, _)| *kind).collect();
         for named in workloads.into_iter().chain(of_files) {
-            files.ask_for_workload(server, scheduler, &named, &listed).await?;
+            files.ask_for_workload(server, config, &named, &listed).await?;
         }
         if !self.files.is_empty() {
             // What waits in the cluster has been taken off what workloads would create, and is not asked about.
@@ -299,7 +300,7 @@ impl Gathered {
     }
 
     /// Finds out whether the schedulers of the pods run.
-    async fn look_up(&mut self, server: &ApiServer, scheduler: &Scheduler, wanted: &Wanted<'_>) {
+    async fn look_up(&mut self, server: &ApiServer, config: &LoadedConfig, wanted: &Wanted<'_>) {
         let mut unknown = BTreeSet::new();
         for pod in self.pods(wanted) {
             let name = pod.spec.scheduler_name.to_string();
@@ -307,10 +308,10 @@ impl Gathered {
             if pod.node_name.is_some() || is_known || self.scheduling.len() >= SCHEDULERS_LOOKED_UP_MAX {
                 continue;
             }
-            let (_, is_ours) = scheduler.profile_for(&pod);
+            let (_, is_ours) = config.profile_for(&pod);
             let question = Question {
                 scheduler: &name,
-                election: (is_ours == IsOurs::Yes).then_some(&scheduler.election),
+                election: (is_ours == IsOurs::Yes).then_some(&config.election),
                 namespace: &pod.namespace,
                 has_bound: self.files.bound.values().any(|bound| *bound.spec.scheduler_name == *name),
             };
@@ -328,7 +329,7 @@ impl Gathered {
     async fn ask(
         &mut self,
         server: &ApiServer,
-        scheduler: &Scheduler,
+        config: &LoadedConfig,
         wanted: &Wanted<'_>,
         ask: &AskArguments,
     ) {
@@ -336,7 +337,7 @@ impl Gathered {
         let names = wanted.names.iter().filter(|name| Named::parse(name).workload.is_none());
         for name in names.take(ASKED_PODS_MAX) {
             let pod = self.files.find(name).ok().cloned();
-            let Some(lease) = self.lease_of(scheduler, pod.as_deref(), ask) else {
+            let Some(lease) = self.lease_of(config, pod.as_deref(), ask) else {
                 let found = pod.and_then(|pod| self.scheduling.get(&*pod.spec.scheduler_name));
                 if found == Some(&Scheduling::Heard) {
                     reasons.insert(OutOfReach { leader: None }.to_string());
@@ -371,10 +372,10 @@ impl Gathered {
     }
 
     /// The lease whose holder knows about a pod; none if nobody is known to hold it and no address was given.
-    fn lease_of(&self, scheduler: &Scheduler, pod: Option<&Pod>, ask: &AskArguments) -> Option<LeaseName> {
+    fn lease_of(&self, config: &LoadedConfig, pod: Option<&Pod>, ask: &AskArguments) -> Option<LeaseName> {
         let own = LeaseName {
-            namespace: scheduler.election.resource_namespace.clone(),
-            name: scheduler.election.resource_name.clone(),
+            namespace: config.election.resource_namespace.clone(),
+            name: config.election.resource_name.clone(),
         };
         let found = pod.and_then(|pod| self.scheduling.get(&*pod.spec.scheduler_name));
         match found {

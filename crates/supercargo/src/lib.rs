@@ -36,6 +36,7 @@ mod explain;
 mod gather;
 mod input;
 mod live;
+mod loaded_config;
 mod named;
 mod new_plugin;
 mod outcome;

@@ -13,7 +13,7 @@ use supercargo_explain::{Missing, MissingReason, missing_sentence};
 use supercargo_framework::Unread;
 use supercargo_model::{KindId, printable};
 
-use crate::cluster_files::Scheduler;
+use crate::loaded_config::LoadedConfig;
 use crate::outcome::Outcome;
 
 /// How long the first byte of an answer may take: somebody waits for it.
@@ -73,11 +73,11 @@ impl LiveObjects {
     /// of `namespace` have to do.
     pub(crate) async fn read(
         server: &ApiServer,
-        scheduler: &Scheduler,
+        config: &LoadedConfig,
         namespace: Option<&str>,
     ) -> anyhow::Result<Self> {
         let mut objects = LiveObjects { lists: Vec::new(), missing: Vec::new() };
-        for kind in scheduler.kinds() {
+        for kind in config.kinds() {
             if is_secret(kind) {
                 objects.miss(kind, None, MissingReason::Secret, "");
                 continue;

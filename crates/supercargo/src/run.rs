@@ -97,6 +97,6 @@ fn log_panics() {
 }
 
 /// How long a pod that fits nowhere waits at most, as the flag says.
-fn duration(duration: supercargo_framework::GoDuration) -> Duration {
+fn duration(duration: supercargo_model::GoDuration) -> Duration {
     Duration::from_nanos(duration.0.max(0).unsigned_abs())
 }

@@ -11,10 +11,10 @@ use supercargo_client::{ApiServer, Clock};
 use supercargo_cluster::{
     NODES, PODS, PODS_NOT_FINISHED, Supervisor, Tasks, WatchEvent, WatchRequest, Watched,
 };
-use supercargo_engine::Everything;
 use supercargo_explain::{Comparison, Judgement, Onlooker, Tally, render_comparison, render_summary};
-use supercargo_framework::{GoDuration, Registry};
-use supercargo_model::KindId;
+use supercargo_framework::Registry;
+use supercargo_model::GoDuration;
+use supercargo_model::{Everything, KindId};
 use supercargo_operations::flags::{AccessFlags, LoggingFormat, ServingFlags};
 use supercargo_operations::logs;
 use supercargo_operations::metrics::{self, Exposition, ShadowMetrics};
@@ -23,8 +23,8 @@ use supercargo_operations::signals::{Signal, Signals};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{info, warn};
 
-use crate::cluster_files::Scheduler;
 use crate::live::{ConnectArguments, wait_for};
+use crate::loaded_config::LoadedConfig;
 use crate::outcome::Outcome;
 use crate::serving::serve;
 
@@ -73,19 +73,19 @@ pub(crate) enum ShadowView {
 }
 
 pub(crate) fn run(options: &ShadowOptions, registry: &Registry) -> anyhow::Result<Outcome> {
-    let scheduler = Scheduler::from_file(options.config.as_deref(), registry)?;
+    let config = LoadedConfig::from_file(options.config.as_deref(), registry)?;
     logs::start(LoggingFormat::Text, options.verbosity).context("cannot start logging")?;
-    for note in scheduler.notes.lines() {
+    for note in config.notes.lines() {
         warn!("{note}");
     }
-    if scheduler.extenders > 0 {
-        warn!("Extenders are not asked: {} of them have no say in what is compared", scheduler.extenders);
+    if config.extenders > 0 {
+        warn!("Extenders are not asked: {} of them have no say in what is compared", config.extenders);
     }
-    wait_for(look_on(options, scheduler))?;
+    wait_for(look_on(options, config))?;
     Ok(Outcome::default())
 }
 
-async fn look_on(options: &ShadowOptions, scheduler: Scheduler) -> anyhow::Result<()> {
+async fn look_on(options: &ShadowOptions, config: LoadedConfig) -> anyhow::Result<()> {
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let server = options.connect.connect().await?;
     let (metrics, exposition) = ShadowMetrics::new();
@@ -94,9 +94,9 @@ async fn look_on(options: &ShadowOptions, scheduler: Scheduler) -> anyhow::Resul
     let mut supervisor = Supervisor::new();
     let (tasks, routes) = (supervisor.tasks(), routes(exposition, is_known));
     serve(&options.serving, &options.access, &server, routes, &tasks, serving_stopped).await?;
-    let mut watched = watch_all(&server, &scheduler, &tasks);
-    let unlisted = scheduler.kinds();
-    let onlooker = Onlooker::new(scheduler.profiles, scheduler.fixes, &options.scheduler_name)?;
+    let mut watched = watch_all(&server, &config, &tasks);
+    let unlisted = config.kinds();
+    let onlooker = Onlooker::new(config.profiles, config.fixes, &options.scheduler_name)?;
     let mut shadow = Shadow {
         onlooker,
         tally: Tally::default(),
@@ -146,10 +146,10 @@ fn routes(exposition: Exposition, is_known: watch::Receiver<bool>) -> Routes {
 }
 
 /// Watches everything that the plugins read. Watches only ever read.
-fn watch_all(server: &ApiServer, scheduler: &Scheduler, tasks: &Tasks) -> mpsc::Receiver<WatchEvent> {
-    let decoder = Arc::new(scheduler.decoder());
+fn watch_all(server: &ApiServer, config: &LoadedConfig, tasks: &Tasks) -> mpsc::Receiver<WatchEvent> {
+    let decoder = Arc::new(config.decoder());
     let (sender, watched) = mpsc::channel(WATCHED_WAITING_MAX);
-    for (number, kind) in (0..).zip(scheduler.kinds()) {
+    for (number, kind) in (0..).zip(config.kinds()) {
         let request = WatchRequest {
             kind,
             field_selector: (kind == PODS).then_some(PODS_NOT_FINISHED),
@@ -203,7 +203,7 @@ impl Shadow {
                 self.known(kind, kind == PODS);
             }
             Watched::Unserved => {
-                self.onlooker.retain(&Everything::Objects(kind, BTreeSet::new()));
+                self.onlooker.retain(&Everything::none_of(kind));
                 self.known(kind, false);
             }
             Watched::Resumed => {}

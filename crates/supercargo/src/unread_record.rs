@@ -8,7 +8,7 @@ use supercargo_explain::{Missing, MissingReason, kind_name};
 use supercargo_framework::Unread;
 use supercargo_model::{Kind, KindId, Snapshot};
 
-use crate::cluster_files::Scheduler;
+use crate::loaded_config::LoadedConfig;
 
 /// Objects of a kind that a dump lacks.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -70,8 +70,8 @@ pub(crate) fn mask_record(object: &mut Value, mask: &mut Mask) {
 }
 
 /// What the records of a dump say is missing, of the kinds that the scheduler reads.
-pub(crate) fn missing_in(cluster: &Snapshot, scheduler: &Scheduler) -> Vec<Missing> {
-    let kinds = scheduler.kinds();
+pub(crate) fn missing_in(cluster: &Snapshot, config: &LoadedConfig) -> Vec<Missing> {
+    let kinds = config.kinds();
     let records = cluster.objects().all::<UnreadRecord>();
     let missing = records.filter_map(|(_, record)| {
         let kind = kinds.iter().find(|kind| kind.group == record.group && kind.plural == record.plural)?;

@@ -66,16 +66,17 @@ impl TestCluster {
     /// Adds or changes something.
     pub fn put(&mut self, object: impl Into<Value>) {
         let object = object.into();
-        match self.decode(&object) {
-            Decoded::Node(node) => {
-                self.cluster.put_node(&node);
-            }
-            Decoded::Pod(words) => {
-                let pod = Arc::new(self.cluster.interner().pod(*words));
-                self.enter(&pod);
-            }
-            Decoded::Object(object) => self.cluster.put_object(object),
+        let decoded = self.decode(&object);
+        match &decoded {
+            // A bound pod is added again as it is now.
+            Decoded::Pod(words) => _ = self.cluster.remove_pod(&words.metadata().uid),
+            Decoded::Node(_) | Decoded::Object(_) => {}
             Decoded::Unread { .. } => panic!("nobody reads {object}"),
+        }
+        let added = self.cluster.add(decoded).unwrap_or_else(|error| panic!("{error}"));
+        if let Some(pod) = added.filter(|pod| pod.node_name.is_none() && pod.nominated_node_name().is_none())
+        {
+            panic!("pod {} is neither bound nor nominated; TestCluster::pod reads such a pod", pod.key());
         }
         self.snapshot = self.cluster.snapshot().clone();
     }
@@ -137,15 +138,5 @@ impl TestCluster {
     fn decode(&self, object: &Value) -> Decoded {
         let decoder = Decoder::new(self.kinds.iter().copied(), false);
         decoder.decode(&object.to_string()).unwrap_or_else(|error| panic!("{error}: {object}"))
-    }
-
-    fn enter(&mut self, pod: &Arc<Pod>) {
-        if pod.node_name.is_some() {
-            self.cluster.update_pod(pod.clone()).unwrap_or_else(|error| panic!("{error}"));
-        } else if let Some(node) = pod.nominated_node_name() {
-            self.cluster.nominate(pod.clone(), node);
-        } else {
-            panic!("pod {} is neither bound nor nominated; TestCluster::pod reads such a pod", pod.key());
-        }
     }
 }

@@ -12,7 +12,7 @@ use supercargo_engine::{
     EngineOptions, ExtenderSettings, Indexing, Order, Rules, Scheduler, SchedulerOptions, Seed, Ticket,
 };
 use supercargo_framework::{
-    AskFailure, Conclusion, Effect, ExtenderAnswer, ExtenderQuestion, Fixes, Nomination, Registry,
+    AskFailure, Conclusion, Effect, ExtenderAnswer, ExtenderQuestion, Fixes, Needs, Nomination, Registry,
 };
 use supercargo_model::{Decoded, Decoder, Timestamp};
 
@@ -152,8 +152,7 @@ impl World {
         let registry = plugins::registry();
         let loaded = load(CONFIGURATIONS[0]).expect("the configuration is right");
         let profiles = build_profiles(&loaded.kube, &registry).expect("the profiles are right");
-        let reads = profiles.iter().filter_map(|profile| profile.reads.as_ref());
-        let decoder = Decoder::new(reads.flat_map(|reads| reads.kinds.clone()), false);
+        let decoder = Needs::of(&profiles).decoder();
         World {
             server: Server::default(),
             scheduler: Scheduler::new(profiles, options()).with_extenders(extenders(setup)),

@@ -1,10 +1,10 @@
 //! What SIGUSR2 asks for: every pod that waits, and every node, in words.
 
-use supercargo_engine::{PodPlace, Whereabouts};
+use supercargo_engine::{Observer, PodPlace, Whereabouts};
 use supercargo_model::{Pod, Resources, Timestamp};
 use tracing::info;
 
-use super::{Driver, Observer};
+use super::Driver;
 
 /// How many pods, and how many nodes, are written to the log at most: a line takes some microseconds, in which no pod is scheduled.
 const LINES_MAX: usize = 5_000;

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use supercargo_engine::Everything;
+use supercargo_engine::Observer;
+use supercargo_model::Everything;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tracing::info;
 
-use super::{Driver, Observer, Replacement};
+use super::{Driver, Replacement};
 
 /// How long a configuration that is to follow may wait for what it needs to be listed. The one that runs goes on meanwhile.
 pub(super) const RELOAD_PATIENCE: Duration = Duration::from_secs(30);
@@ -77,7 +78,7 @@ impl<O: Observer> Driver<O> {
         let gone = self.watches.commit(self.scheduler.profiles()).await;
         self.forget(gone);
         self.extenders = extenders;
-        self.has_news = true;
+        self.pace.note_news();
         let profiles = self.scheduler.profiles().iter().map(|profile| profile.scheduler_name.as_str());
         info!(profiles = profiles.collect::<Vec<_>>().join(","), "The scheduler has other profiles now");
     }

@@ -5,11 +5,10 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use supercargo_api::EventCall;
 use supercargo_engine::{Order, Ticket};
 use supercargo_framework::{Conclusion, Effect, Nomination, Notice, PodCondition};
 use supercargo_model::{KindId, ObjectKey, Pod, Timestamp};
-
-use crate::events::EventCall;
 
 /// How many bindings are made at a time.
 const BINDINGS_WINDOW: usize = 64;

@@ -3,15 +3,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use supercargo_api::Call;
+use supercargo_client::{ApiServer, Clock, RequestError};
 use supercargo_framework::{Conclusion, Effect, Nomination, PodCondition};
 use supercargo_model::Pod;
 use tokio::time::sleep;
 
-use super::bodies;
 use crate::backoff::{Backoff, BackoffLimits, Chance};
-use crate::path;
-use supercargo_client::Clock;
-use supercargo_client::{ApiServer, Call, MERGE_PATCH, RequestError, STRATEGIC_MERGE_PATCH};
 
 /// How often a status is tried to be changed; upstream's number (client-go `retry.DefaultBackoff`).
 const STATUS_TRIES_MAX: u32 = 4;
@@ -43,16 +41,12 @@ impl Requests {
     }
 
     pub(super) async fn bind(&self, pod: &Pod, node: &str) -> Conclusion {
-        let path = path::of_pod(&pod.namespace, &pod.name, Some("binding"));
-        let call = Call::post(path, bodies::binding(pod, node));
-        concluded(self.server.perform(&call).await)
+        concluded(self.server.perform(&supercargo_api::bind(pod, node)).await)
     }
 
     /// The pod as the API server holds it, not as a cache remembers it; none if there is no pod of that name.
     pub(super) async fn look_up(&self, pod: &Pod) -> Result<Option<Bytes>, String> {
-        // A request that names no resourceVersion is answered from etcd.
-        let path = path::of_pod(&pod.namespace, &pod.name, None);
-        match self.server.fetch(&Call::get(path)).await {
+        match self.server.fetch(&supercargo_api::look_up(pod)).await {
             Ok(found) => Ok(Some(found)),
             // Only the API server itself gives this reason: the 404 of a proxy says nothing about the pod.
             Err(RequestError::Refused { code: 404, reason, .. }) if reason == "NotFound" => Ok(None),
@@ -66,58 +60,45 @@ impl Requests {
         condition: Option<&PodCondition>,
         nomination: &Nomination,
     ) -> Conclusion {
-        match bodies::status(pod, condition, nomination) {
-            Some(body) => concluded(self.patch_status(pod, body).await),
+        match supercargo_api::update_status(pod, condition, nomination) {
+            Some(call) => concluded(self.insist(&call).await),
             None => Conclusion::Done,
         }
     }
 
     /// Everything else that changes an object.
     pub(super) async fn write(&mut self, effect: &Effect) -> Conclusion {
-        let call = match effect {
-            Effect::Patch { kind, key, subresource, patch } => {
-                let path = path::of_object(*kind, key, *subresource);
-                Call::patch(path, MERGE_PATCH, patch.to_string().into_bytes())
+        if let Effect::Evict { victim, preemptor } = effect {
+            return concluded(self.evict(victim, preemptor).await);
+        }
+        let calls = supercargo_api::calls(effect, self.clock.now());
+        debug_assert_eq!(calls.len(), 1, "what takes more than one request has a function of its own");
+        for call in &calls {
+            if let Err(error) = self.server.perform(call).await {
+                return concluded(Err(error));
             }
-            Effect::Delete { kind, key, uid } => {
-                Call::delete(path::of_object(*kind, key, None), bodies::deletion(uid))
-            }
-            Effect::Evict { victim, preemptor } => {
-                return concluded(self.evict(victim, preemptor).await);
-            }
-            Effect::Bind { .. }
-            | Effect::UpdateStatus { .. }
-            | Effect::Ask { .. }
-            | Effect::LookUp { .. }
-            | Effect::Record(_) => {
-                unreachable!("these have lanes of their own")
-            }
-        };
-        concluded(self.server.perform(&call).await)
+        }
+        Conclusion::Done
     }
 
     async fn evict(&mut self, victim: &Pod, preemptor: &Pod) -> Result<(), RequestError> {
-        let is_told = victim.status.as_ref().is_some_and(|status| status.preempted_by_scheduler);
-        if !is_told {
-            let body = bodies::disruption(victim, preemptor, self.clock.now());
-            match self.patch_status(victim, body).await {
+        if let Some(call) = supercargo_api::disrupt(victim, preemptor, self.clock.now()) {
+            match self.insist(&call).await {
                 Err(error) if is_gone(&error) => return Ok(()),
                 result => result?,
             }
         }
-        let path = path::of_pod(&victim.namespace, &victim.name, None);
-        match self.server.perform(&Call::delete(path, bodies::deletion(&victim.uid))).await {
+        match self.server.perform(&supercargo_api::delete_pod(victim)).await {
             Err(error) if is_gone(&error) || error.code() == Some(409) => Ok(()),
             result => result,
         }
     }
 
-    async fn patch_status(&mut self, pod: &Pod, body: Vec<u8>) -> Result<(), RequestError> {
-        let path = path::of_pod(&pod.namespace, &pod.name, Some("status"));
-        let call = Call::patch(path, STRATEGIC_MERGE_PATCH, body);
+    /// Makes a request that changes a status, more than once if need be.
+    async fn insist(&mut self, call: &Call) -> Result<(), RequestError> {
         let mut backoff = Backoff::new(STATUS_BACKOFF, self.chance.fork());
         loop {
-            let error = match self.server.perform(&call).await {
+            let error = match self.server.perform(call).await {
                 Ok(()) => return Ok(()),
                 Err(error) => error,
             };

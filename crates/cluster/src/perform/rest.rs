@@ -27,6 +27,7 @@ pub(super) fn binding_sent() {
 }
 
 /// Lets this thread rest if it has sent bindings. For a runtime to call when the thread has nothing to do but wait.
+#[expect(clippy::disallowed_methods, reason = "a thread rests in real time, and decides nothing by it")]
 pub fn rest_after_bindings() {
     let is_rested = RESTED.get().is_some_and(|ended| ended.elapsed() < REST_PAUSE);
     if HAS_SENT.get() && !is_rested {

@@ -3,7 +3,7 @@
 use supercargo_model::{Decoded, Decoder, KindId};
 use tracing::warn;
 
-use super::words::EventWords;
+use supercargo_api::watch::EventWords;
 
 /// The object of an event, and its text.
 pub(super) fn decode_event<'a>(

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use supercargo_model::KindId;
 
-use crate::path;
+use supercargo_api::path;
 use supercargo_client::{ApiServer, Call, RequestError};
 
 /// What a server has of a version of a group. Every field has to be there: an answer without them is no discovery.

@@ -13,10 +13,10 @@ use super::lines::{Lines, LinesError};
 use super::listing::Listing;
 use super::pages::Pages;
 use super::stop::{Asked, Failure, Stop, stop_of};
-use super::words::{Bookmark, ErrorWords, EventKind, EventWords, PageWords, resource_version};
 use super::{Telling, WatchEvent, WatchRequest, Watched};
 use crate::backoff::{Backoff, BackoffLimits, Chance};
-use crate::path;
+use supercargo_api::path;
+use supercargo_api::watch::{Bookmark, ErrorWords, EventKind, EventWords, PageWords, resource_version};
 use supercargo_client::{ApiServer, Call, RequestError, SILENCE_MAX};
 
 /// How long to wait after a failure.

@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use supercargo_engine::Everything;
 use supercargo_model::kinds::Namespace;
-use supercargo_model::{Decoded, Decoder, Kind, ReadableKind};
+use supercargo_model::{Decoded, Decoder, Everything, Kind, ReadableKind};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 

@@ -5,8 +5,8 @@ use supercargo_model::KindId;
 
 use super::discovery::is_served;
 use super::pages::Pages;
-use super::words::PageWords;
-use crate::path;
+use supercargo_api::path;
+use supercargo_api::watch::PageWords;
 use supercargo_client::{ApiServer, Call, RequestError};
 
 /// How many objects a page has.

@@ -1,7 +1,7 @@
 //! Extenders as the Policy and v1alpha2 had them: names in any case, timeouts in nanoseconds.
 
 use serde_json::Value;
-use supercargo_framework::GoDuration;
+use supercargo_model::GoDuration;
 
 use crate::codes;
 use crate::fields::{Object, Read, below, read_field};

@@ -1,7 +1,7 @@
 //! Strict reading.
 
 use super::{HEAD, check, check_hint, check_places, plugins};
-use supercargo_framework::GoDuration;
+use supercargo_model::GoDuration;
 
 use crate::{KubeSchedulerConfiguration, Loaded, TieBreak, load, load_all};
 

@@ -22,7 +22,7 @@ use super::table::{ChangedRow, Table};
 use super::tree::{ABSENT, Plane};
 
 /// The parts of bases with up to this many keys are found quickly.
-const MAX_CACHED_KEYS: usize = 3;
+const CACHED_KEYS_MAX: usize = 3;
 /// How many of them, as a power of two.
 const PART_CACHE_BITS: u32 = 8;
 /// When more than one row in so many has changed, all are looked at again.
@@ -63,12 +63,12 @@ pub(super) struct Base {
     pub(super) planes: Vec<Plane>,
     parts_by_key: FxHashMap<PartId, u16>,
     /// Parts by domains and shape, those that were looked for last.
-    part_cache: Vec<Option<([u32; MAX_CACHED_KEYS + 1], u16)>>,
+    part_cache: Vec<Option<([u32; CACHED_KEYS_MAX + 1], u16)>>,
     cursor: Option<u64>,
     census: u64,
     shape_answers: ShapeAnswers,
     rejections: Option<Rejections>,
-    /// A plugin failed, or answered what cannot be kept: nobody may use this base.
+    /// A plugin failed, or answered what cannot be kept: no class may use this base.
     broken: bool,
     pub(super) last_used: u64,
     /// Tells it from all bases that ever were.
@@ -96,24 +96,24 @@ struct Buffers {
 
 /// The rows that plugins are asked about.
 #[derive(Clone, Copy)]
-enum Which<'a> {
+enum RowSelection<'a> {
     /// So many, which are all.
     All(usize),
     These(&'a [ChangedRow]),
 }
 
-impl Which<'_> {
+impl RowSelection<'_> {
     fn len(self) -> usize {
         match self {
-            Which::All(rows) => rows,
-            Which::These(rows) => rows.len(),
+            RowSelection::All(rows) => rows,
+            RowSelection::These(rows) => rows.len(),
         }
     }
 
-    fn row(self, place: usize) -> u32 {
+    fn row(self, position: usize) -> u32 {
         match self {
-            Which::All(_) => place as u32,
-            Which::These(rows) => rows[place].row(),
+            RowSelection::All(_) => position as u32,
+            RowSelection::These(rows) => rows[position].row(),
         }
     }
 }
@@ -223,14 +223,14 @@ impl Base {
         let Buffers { columns, rows: found, others } = &mut *buffers;
         let numbers = table.recent_numbers(rows.len()).unwrap_or_else(|| {
             columns.resize(rows.len());
-            for (place, changed) in rows.iter().enumerate() {
-                columns.set(place, context.cluster.node(Row(changed.row())));
+            for (position, changed) in rows.iter().enumerate() {
+                columns.set(position, context.cluster.node(Row(changed.row())));
             }
             columns.view(0..rows.len())
         });
-        self.evaluate(&cycle, Which::These(rows), numbers, table, found, others);
-        for (place, changed) in rows.iter().enumerate() {
-            let sum = found.passed[place].then_some(found.sums[place]);
+        self.evaluate(&cycle, RowSelection::These(rows), numbers, table, found, others);
+        for (position, changed) in rows.iter().enumerate() {
+            let sum = found.passed[position].then_some(found.sums[position]);
             self.replace(&cycle, *changed, sum, table, counting);
         }
         self.buffers = Some(buffers);
@@ -302,13 +302,13 @@ impl Base {
             let domain = counting.keys.get(key.column).value(row);
             if key.presence_only && domain != Cell::NO_DOMAIN { 0 } else { domain }
         };
-        if self.keys.len() > MAX_CACHED_KEYS || !self.plugins.relative.iter().all(|score| score.by_shape) {
+        if self.keys.len() > CACHED_KEYS_MAX || !self.plugins.relative.iter().all(|score| score.by_shape) {
             return self.find_part(cycle, node, shape, domain);
         }
         // Rows of the same shape in the same domains are in the same part.
-        let mut key = [shape as u32; MAX_CACHED_KEYS + 1];
-        for (place, part_key) in self.keys.iter().enumerate() {
-            key[place] = domain(part_key);
+        let mut key = [shape as u32; CACHED_KEYS_MAX + 1];
+        for (position, part_key) in self.keys.iter().enumerate() {
+            key[position] = domain(part_key);
         }
         let slot = (FxBuildHasher.hash_one(key) >> (u64::BITS - PART_CACHE_BITS)) as usize;
         if let Some(Some((cached, part))) = self.part_cache.get(slot)
@@ -373,7 +373,7 @@ impl Base {
         let mut buffers = self.buffers.take().unwrap_or_default();
         let Buffers { rows: found, others, .. } = &mut *buffers;
         table.refresh_columns(context.cluster);
-        self.evaluate(&cycle, Which::All(rows), table.numbers(), table, found, others);
+        self.evaluate(&cycle, RowSelection::All(rows), table.numbers(), table, found, others);
         let sums = found.passed.iter().zip(&found.sums);
         self.values.clear();
         self.values.extend(sums.map(|(passed, sum)| if *passed { value_of(*sum) } else { ABSENT }));
@@ -394,30 +394,30 @@ impl Base {
     fn evaluate(
         &mut self,
         cycle: &Cycle<'_>,
-        which: Which<'_>,
+        selected: RowSelection<'_>,
         numbers: ColumnView<'_>,
         table: &Table,
         rows: &mut RowBuffers,
         others: &mut Others,
     ) {
         rows.passed.clear();
-        match which {
-            Which::All(_) => rows.passed.extend_from_slice(&table.occupied),
-            Which::These(these) => {
+        match selected {
+            RowSelection::All(_) => rows.passed.extend_from_slice(&table.occupied),
+            RowSelection::These(these) => {
                 rows.passed.extend(these.iter().map(|changed| table.occupied[changed.row() as usize]));
             }
         }
         for numbers in [&mut rows.sums, &mut rows.scores] {
             numbers.clear();
-            numbers.resize(which.len(), 0);
+            numbers.resize(selected.len(), 0);
         }
         self.broken |= !kernels::run(&self.plugins, cycle, numbers, rows, others);
-        self.try_earlier_filters(cycle, which, table, rows, others);
+        self.try_earlier_filters(cycle, selected, table, rows, others);
         for index in &others.filters {
-            self.filter(*index, cycle, which, table, &mut rows.passed);
+            self.filter(*index, cycle, selected, table, &mut rows.passed);
         }
         for index in &others.scores {
-            self.score(*index, cycle, which, table, &rows.passed, &mut rows.sums);
+            self.score(*index, cycle, selected, table, &rows.passed, &mut rows.sums);
         }
     }
 
@@ -426,23 +426,24 @@ impl Base {
     fn try_earlier_filters(
         &mut self,
         cycle: &Cycle<'_>,
-        which: Which<'_>,
+        selected: RowSelection<'_>,
         table: &Table,
         rows: &mut RowBuffers,
         others: &Others,
     ) {
         let asked_at_once =
-            (0..self.plugins.filters.len()).rev().find(|place| !others.filters.contains(place));
-        let Some(last) = asked_at_once.filter(|last| others.filters.iter().any(|place| place < last)) else {
+            (0..self.plugins.filters.len()).rev().find(|position| !others.filters.contains(position));
+        let Some(last) = asked_at_once.filter(|last| others.filters.iter().any(|position| position < last))
+        else {
             return;
         };
         let RowBuffers { passed, rejected, .. } = rows;
-        let is_occupied = |place: usize| table.occupied[which.row(place) as usize];
+        let is_occupied = |position: usize| table.occupied[selected.row(position) as usize];
         rejected.clear();
-        rejected.extend(passed.iter().enumerate().map(|(place, passed)| !passed && is_occupied(place)));
+        rejected.extend(passed.iter().enumerate().map(|(position, passed)| !passed && is_occupied(position)));
         if rejected.contains(&true) {
-            for place in others.filters.iter().filter(|place| **place < last) {
-                self.filter(*place, cycle, which, table, rejected);
+            for position in others.filters.iter().filter(|position| **position < last) {
+                self.filter(*position, cycle, selected, table, rejected);
             }
         }
     }
@@ -452,21 +453,21 @@ impl Base {
         &mut self,
         index: usize,
         cycle: &Cycle<'_>,
-        which: Which<'_>,
+        selected: RowSelection<'_>,
         table: &Table,
         passed: &mut [bool],
     ) {
         if self.plugins.filters[index].by_shape && table.shape_count() == 1 {
             // One row answers for all.
-            if let Some(place) = passed.iter().position(|passed| *passed)
-                && !self.filter_passes(index, cycle, which.row(place), 0)
+            if let Some(position) = passed.iter().position(|passed| *passed)
+                && !self.filter_passes(index, cycle, selected.row(position), 0)
             {
                 passed.fill(false);
             }
             return;
         }
-        for (place, passed) in passed.iter_mut().enumerate().filter(|(_, passed)| **passed) {
-            let row = which.row(place);
+        for (position, passed) in passed.iter_mut().enumerate().filter(|(_, passed)| **passed) {
+            let row = selected.row(position);
             *passed = self.filter_passes(index, cycle, row, table.shapes[row as usize] as usize);
         }
     }
@@ -476,19 +477,19 @@ impl Base {
         &mut self,
         index: usize,
         cycle: &Cycle<'_>,
-        which: Which<'_>,
+        selected: RowSelection<'_>,
         table: &Table,
         passed: &[bool],
         sums: &mut [i32],
     ) {
         let LocalScore { plugin, by_shape, weight } = &self.plugins.scores[index];
         let mut cache = by_shape.then_some(&mut self.shape_answers.scores[index]);
-        for place in (0..passed.len()).filter(|place| passed[*place]) {
-            let row = which.row(place);
+        for position in (0..passed.len()).filter(|position| passed[*position]) {
+            let row = selected.row(position);
             let (node, shape) = (cycle.cluster().node(Row(row)), table.shapes[row as usize] as usize);
             match score_of(&**plugin, cycle, node, shape, cache.as_deref_mut()) {
                 Some(score) if (0..=MAX_NODE_SCORE).contains(&score) => {
-                    sums[place] += (score * weight) as i32;
+                    sums[position] += (score * weight) as i32;
                 }
                 _ => self.broken = true,
             }
@@ -551,7 +552,7 @@ impl Base {
 }
 
 /// No profile has more plugins than this whose scores are normalised over the feasible rows.
-pub(super) const MAX_RELATIVE: usize = 8;
+pub(super) const RELATIVE_SCORES_MAX: usize = 8;
 
 fn score_of(
     plugin: &dyn Score,

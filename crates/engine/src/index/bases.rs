@@ -26,12 +26,12 @@ pub(super) struct Bases {
     limits: IndexLimits,
 }
 
-/// The number of the base that is nobody's own.
+/// The number of the guest base, which is no class's own.
 const GUEST: usize = 0;
-/// What tells it from all others.
+/// The identity of the guest base, which tells it from all others.
 const NO_IDENTITY: u64 = 0;
 
-/// Whether a base is the one that is nobody's own.
+/// Whether this is the number of the guest base.
 pub(super) fn is_guest(number: usize) -> bool {
     number == GUEST
 }

@@ -10,14 +10,14 @@ use supercargo_framework::{
 use supercargo_model::pod::VolumeSource;
 use supercargo_model::{KindId, Pod, Snapshot};
 
-use super::base::{MAX_RELATIVE, PartKey};
+use super::base::{PartKey, RELATIVE_SCORES_MAX};
 use super::class::{BaseKey, ClassCounter, ClassFilter, ClassScore, ClassTerm, Indexed, namespace_labels};
 use super::counting::{Counting, SourceId, TallyId};
 use super::local::{LocalFilter, LocalPlugins, LocalScore};
 use super::recipe::{PluginSet, Recipe, RecipePlugin};
 
 /// Scores above this do not fit beside each other into the values of rows.
-const MAX_VALUE: i64 = 32_000;
+const VALUE_MAX: i64 = 32_000;
 
 /// How pods of a class are decided, before anything is counted for it.
 pub(super) struct Blueprint {
@@ -159,7 +159,7 @@ impl Blueprint {
             }
             self.note(plugin);
         }
-        (highest <= MAX_VALUE && self.plugins.relative.len() <= MAX_RELATIVE).then_some(())
+        (highest <= VALUE_MAX && self.plugins.relative.len() <= RELATIVE_SCORES_MAX).then_some(())
     }
 
     fn note(&mut self, plugin: &RecipePlugin) {

@@ -9,7 +9,7 @@ use supercargo_model::pod::{PodAffinityTerm, TermNamespaces};
 use supercargo_model::{Labels, NodeRef, Pod, Row, Snapshot};
 
 use super::keys::Keys;
-use super::kinds::{Addresses, Kinds, hash_label, spec_addresses};
+use super::label_groups::{Addresses, LabelGroups, hash_label, spec_addresses};
 use super::limits::IndexLimits;
 use super::slots::Slots;
 
@@ -27,11 +27,11 @@ pub(super) struct Counting {
     matchers: FxHashMap<Arc<PodMatcher>, SourceId>,
     terms: FxHashMap<Arc<CarriedTerm>, SourceId>,
     /// The pods by labels and namespace.
-    kinds: Kinds,
+    label_groups: LabelGroups,
     /// The matchers by a label that all their pods have, and those that have no such label.
     by_common_label: FxHashMap<u64, Vec<SourceId>>,
     without_common_label: Vec<SourceId>,
-    /// The terms that pods of a kind carry, by the addresses of their spec and namespace.
+    /// The terms that pods of one spec carry, by the addresses of their spec and namespace.
     by_spec: FxHashMap<Addresses, SpecKind>,
     /// Terms that pods have begun to carry, in the order in which that happened.
     new_terms: NewTerms,
@@ -108,7 +108,7 @@ struct SpecKind {
 impl Counting {
     pub(super) fn new(limits: IndexLimits) -> Self {
         Counting {
-            kinds: Kinds::new(limits.kinds),
+            label_groups: LabelGroups::new(limits.label_groups),
             new_terms: NewTerms { max: limits.new_terms, ..NewTerms::default() },
             max_specs: limits.specs,
             ..Counting::default()
@@ -117,15 +117,15 @@ impl Counting {
 
     /// Counts a pod that came to a row, or left it.
     pub(super) fn count(&mut self, row: u32, pod: &Arc<Pod>, change: i64) {
-        let kind = self.kind(pod);
+        let group = self.label_group(pod);
         let spec = pod.spec.pod_affinity.is_declared.then(|| spec_addresses(pod));
         if let Some(key) = spec.filter(|key| !self.by_spec.contains_key(key)) {
             self.learn_spec(key, pod);
         }
-        let Counting { keys, sources, tallies, kinds, by_spec, new_terms, .. } = self;
+        let Counting { keys, sources, tallies, label_groups, by_spec, new_terms, .. } = self;
         let mut ledger = Ledger { keys, sources, tallies, new_terms };
         let is_terminating = pod.is_terminating();
-        for id in kinds.count(kind, row, is_terminating, change) {
+        for id in label_groups.count(group, row, is_terminating, change) {
             if !is_terminating || ledger.counts_terminating(*id) {
                 ledger.bump(*id, row, change);
             }
@@ -135,10 +135,10 @@ impl Counting {
         }
     }
 
-    /// The number of the pod's kind.
-    fn kind(&mut self, pod: &Arc<Pod>) -> usize {
-        let Counting { kinds, sources, by_common_label, without_common_label, .. } = self;
-        kinds.of(pod, |pod| {
+    /// The number of the pod's label group.
+    fn label_group(&mut self, pod: &Arc<Pod>) -> usize {
+        let Counting { label_groups, sources, by_common_label, without_common_label, .. } = self;
+        label_groups.of(pod, |pod| {
             let common =
                 pod.labels.iter().filter_map(|label| by_common_label.get(&hash_label(label))).flatten();
             let matches = |id: &SourceId| match sources.get(*id) {
@@ -156,13 +156,13 @@ impl Counting {
 
     /// Takes everything on a row out of the counts, before its node changes or goes.
     pub(super) fn lift(&mut self, row: u32) {
-        for id in self.sources.places() {
+        for id in self.sources.positions() {
             let held = self.sources.get(id).and_then(|source| source.by_row.get(&row).copied());
             if let Some(pods) = held {
                 self.bump(id, row, -i64::from(pods));
             }
         }
-        self.kinds.lift(row);
+        self.label_groups.lift(row);
         for tally in self.tallies.values_mut() {
             tally.exclude(row, &self.keys);
         }
@@ -239,7 +239,7 @@ impl Counting {
                     Some(label) => self.by_common_label.entry(hash_label(label)).or_default().push(id),
                     None => self.without_common_label.push(id),
                 }
-                for (row, pods) in self.kinds.adopt(id, &matcher) {
+                for (row, pods) in self.label_groups.adopt(id, &matcher) {
                     self.bump(id, row, pods);
                 }
                 id
@@ -328,7 +328,7 @@ impl Counting {
             {
                 self.by_common_label.remove(&label);
             }
-            self.kinds.abandon(source, &matcher);
+            self.label_groups.abandon(source, &matcher);
         }
     }
 

@@ -7,9 +7,9 @@ use supercargo_framework::{ColumnView, Cycle, MAX_NODE_SCORE};
 use super::local::{LocalPlugins, LocalScore};
 
 /// For fewer rows than this, another core is not worth waking up.
-const MIN_ROWS_PER_CORE: usize = 1 << 14;
+const ROWS_PER_CORE_MIN: usize = 1 << 14;
 /// More cores than this wait for memory.
-const MAX_CORES: usize = 8;
+const CORES_MAX: usize = 8;
 
 /// Asks the plugins that answer for many rows at once: clears the rows that do not pass, and adds up the scores of all.
 ///
@@ -23,7 +23,7 @@ pub(super) fn run(
 ) -> bool {
     let RowBuffers { passed, sums, scores, .. } = rows;
     let count = passed.len();
-    let cores = if count < 2 * MIN_ROWS_PER_CORE { 1 } else { cores().min(count / MIN_ROWS_PER_CORE) };
+    let cores = if count < 2 * ROWS_PER_CORE_MIN { 1 } else { cores().min(count / ROWS_PER_CORE_MIN) };
     if cores == 1 {
         let part = Part { view: numbers, passed, sums, scores };
         return part.run(plugins, cycle, others);
@@ -61,7 +61,7 @@ pub(super) struct RowBuffers {
     pub(super) rejected: Vec<bool>,
 }
 
-/// The places of the plugins that have to be asked row by row.
+/// The positions of the plugins that have to be asked row by row.
 #[derive(Debug, Default)]
 pub(super) struct Others {
     pub(super) filters: Vec<usize>,
@@ -80,15 +80,15 @@ impl Part<'_> {
         let Part { view, passed, sums, scores } = self;
         others.filters.clear();
         others.scores.clear();
-        for (place, filter) in plugins.filters.iter().enumerate() {
+        for (position, filter) in plugins.filters.iter().enumerate() {
             if !filter.plugin.filter_rows(cycle, view, passed) {
-                others.filters.push(place);
+                others.filters.push(position);
             }
         }
         let mut all_in_range = true;
-        for (place, LocalScore { plugin, weight, .. }) in plugins.scores.iter().enumerate() {
+        for (position, LocalScore { plugin, weight, .. }) in plugins.scores.iter().enumerate() {
             if !plugin.score_rows(cycle, view, scores) {
-                others.scores.push(place);
+                others.scores.push(position);
                 continue;
             }
             add_weighted(sums, scores, *weight as i32);
@@ -117,5 +117,5 @@ fn add_weighted(sums: &mut [i32], scores: &[i32], weight: i32) {
 
 /// How many cores there are to use. What comes out does not depend on it.
 fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_CORES)
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(CORES_MAX)
 }

@@ -1,39 +1,42 @@
-//! How much is kept, and what became of it.
+//! How much the index keeps, and what became of it. Constants beside the code that uses them say how, not how much.
 
 /// How much an engine keeps from one decision to the next. None of it changes a decision, only what decisions cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexLimits {
     /// So many classes are kept at most; the ones that were not used for longest go first.
     pub classes: usize,
-    /// When the pods of all classes have come from so many places, those are forgotten and found again as they come.
+    /// Classes are found by the addresses of pods' parts. With more of these combinations than this all are forgotten, and found
+    /// again as pods come: raise it where more different specs, labels and namespaces are in use at once.
     pub addresses: usize,
-    /// When there are so many more shapes of nodes than nodes have had at once, all are found again.
+    /// With more shapes of nodes than twice the rows and this number, the index forgets everything and begins anew: most of them
+    /// are of nodes that were.
     pub idle_shapes: usize,
-    /// When pods were counted by more topology keys than this, everything begins anew.
+    /// Pods are counted by so many topology keys at most; with one more, the index forgets everything and begins anew.
     pub keys: usize,
-    /// A class with more rows of its own than this gets planes of its own.
+    /// A class with more single rows than this gets planes of its own.
     pub singles: usize,
-    /// More parts of a base than this are not worth keeping apart.
+    /// A base with more parts than this is not used; its classes are decided the plain way.
     pub parts: usize,
-    /// More planes of a class than this are not worth keeping apart.
+    /// A class that would need more planes of its own than this is decided the plain way.
     pub planes: usize,
     /// Where there are more bases than this, one that comes up for the first time is not kept.
     pub eager_bases: usize,
-    /// When so many bases have come up once, they are forgotten.
+    /// Of so many bases it is remembered that they came up once; with one more, all of that is forgotten, and a base has to come
+    /// up twice again before it is kept.
     pub seen_bases: usize,
     /// All bases together may take about so many bytes; the ones that were not used for longest go first.
     pub base_bytes: usize,
     /// When more specs with terms than this are known, all are forgotten and found again as they come.
     pub specs: usize,
-    /// After this many terms that came up, whoever has not looked at them looks at all terms again.
+    /// So many terms that came up are kept in order; a class that has missed some of them looks at all terms again.
     pub new_terms: usize,
-    /// Below this number kinds of pods without any are not worth looking for.
-    pub kinds: usize,
+    /// Label groups without pods are dropped when there are twice as many groups as the last time, but not below this number.
+    pub label_groups: usize,
     /// The log of changed rows is cut when it is four times as long as the table, but not below this length.
     pub log: usize,
     /// The numbers of so many rows that changed last are there to be shared.
     pub recent: usize,
-    /// Where plugins have more different reasons to reject rows than this, nobody counts them.
+    /// Where plugins have more different reasons to reject rows than this, rejections are not counted but asked for again.
     pub reasons: usize,
     /// What plugins found out about so many rows is kept for those that ask again.
     pub findings: usize,
@@ -54,7 +57,7 @@ impl Default for IndexLimits {
             base_bytes: 512 << 20,
             specs: 1 << 16,
             new_terms: 1 << 12,
-            kinds: 1 << 12,
+            label_groups: 1 << 12,
             log: 1 << 12,
             recent: 1 << 9,
             reasons: 256,
@@ -80,6 +83,6 @@ pub struct IndexStatistics {
     pub bases_dropped: u64,
     /// How many decisions were made with planes of a class's own.
     pub with_own_planes: u64,
-    /// How many decisions were made in the base that is nobody's own.
+    /// How many decisions were made in the guest base, which is no class's own.
     pub as_guest: u64,
 }

@@ -5,6 +5,43 @@
 //! counts of pods, which [`counting::Counting`] keeps; rows that are alike in those form a group, and a decision asks
 //! plugins once a group. Whatever cannot be kept is decided the plain way, by [`crate::evaluate()`]: always right, only
 //! slower.
+//!
+//! # Words
+//!
+//! About pods and plugins:
+//!
+//! - *recipe* (`recipe.rs`): what of a profile matters for keeping answers; one for each profile.
+//! - *class* (`class.rs`): pods that all plugins of a profile answer alike for. Found by the addresses of a pod's interned parts.
+//! - *blueprint* (`blueprint.rs`): works out how a new class is decided; what comes of it is the class's [`Indexed`].
+//! - *local* plugin (`local.rs`): its answer about a row depends on nothing but the row, so that it can be kept.
+//! - *relative* score: one that is normalised among the feasible rows, so that it is kept as the plugin gave it.
+//!
+//! About rows:
+//!
+//! - *row*: a node's number in the cluster's table. *Position*: a number in a list that is no row.
+//! - *shape* (`table.rs`): what rows with equal taints, features and the like share; plugins that look no further are asked once a shape.
+//! - *log* (`table.rs`): the rows that changed, in order. Whoever keeps answers has a *cursor* into it.
+//! - *census* (`table.rs`): a number that changes when nodes come or go, or change in what plugins that look at all nodes read.
+//! - *base* (`base.rs`): what the local plugins say about every row, for all classes that agree in what those read.
+//! - *guest* (`bases.rs`): the base that is no class's own, in which a class that came up for the first time is decided.
+//! - *part* of a base: rows with the same domains and the same relative scores.
+//! - *plane* (`tree.rs`): some rows by value, which finds the highest: one for each part, or *planes* (`planes.rs`) of a class's own.
+//! - *group*, *member* (`groups.rs`): the rows that one decision asks the counting plugins about once, and which rows those are.
+//! - *single*: a row that is a group by itself, because pods that matter to the class are on it.
+//!
+//! About counts:
+//!
+//! - *source* (`counting.rs`): pods of one selector, or pods that carry one affinity term.
+//! - *tally*: the pods of a source by the domains of a topology key.
+//! - *counter*: a source, and perhaps a tally, that a class looks at. *Cell*: what a counter says of one group.
+//! - *label group* (`label_groups.rs`): bound pods with equal labels in one namespace; they belong to the same sources.
+//! - *key* (`keys.rs`): a label key of nodes that pods are counted by; its *epoch* changes when what classes took for granted
+//!   about its values does.
+//!
+//! A *generation* or an *identity* tells something from all that had its number before.
+//!
+//! The tests are where the whole scheduler is: `crates/engine/src/tests/indexing.rs` has the small ones; `conformance/tests/histories`
+//! compares the index with `evaluate` over random histories, and plants bugs to show that it would notice.
 
 mod base;
 mod bases;
@@ -15,7 +52,7 @@ mod counting;
 mod groups;
 mod kernels;
 mod keys;
-mod kinds;
+mod label_groups;
 mod limits;
 mod local;
 mod planes;
@@ -355,8 +392,8 @@ impl Index {
             let fits_alone = base.values[row.0 as usize] != ABSENT;
             if !status.is_success() {
                 self.scratch.nominated.push((row.0, status));
-                if fits_alone && let Err(place) = self.scratch.singles.binary_search(&row.0) {
-                    self.scratch.singles.insert(place, row.0);
+                if fits_alone && let Err(position) = self.scratch.singles.binary_search(&row.0) {
+                    self.scratch.singles.insert(position, row.0);
                 }
             }
         }

@@ -97,8 +97,8 @@ impl Planes {
         let plane = if value == ABSENT { old_plane } else { self.plane(row, by_row, base, counting) };
         let rows = self.values.len();
         if plane == old_plane {
-            if let Some(place) = self.planes.get_mut(usize::from(plane)) {
-                place.plane.set(row, old, value, rows);
+            if let Some(kept) = self.planes.get_mut(usize::from(plane)) {
+                kept.plane.set(row, old, value, rows);
             }
         } else {
             if old != ABSENT {

@@ -6,7 +6,7 @@ use supercargo_framework::{FieldSet, NodeField, PluginInstance, PodField, Profil
 use supercargo_model::{KindId, Pod};
 
 /// A profile with more plugins than this is decided the plain way.
-const MAX_PLUGINS: usize = u64::BITS as usize;
+const PLUGINS_MAX: usize = u64::BITS as usize;
 
 /// The plugins of a profile that take part in finding a node.
 #[derive(Debug)]
@@ -41,9 +41,9 @@ pub(super) struct RecipePlugin {
     pub(super) reads_pods: bool,
     pub(super) fields: FieldSet<PodField>,
     pub(super) kinds: Vec<KindId>,
-    /// Its place among the filters.
+    /// Its position among the filters.
     pub(super) filter: Option<usize>,
-    /// Its place among the scores.
+    /// Its position among the scores.
     pub(super) score: Option<usize>,
 }
 
@@ -67,20 +67,15 @@ impl Recipe {
     /// None if the profile has too many plugins.
     pub(super) fn of(profile: &Profile) -> Option<Self> {
         let instances = profile.plugins();
-        if instances.len() > MAX_PLUGINS {
+        if instances.len() > PLUGINS_MAX {
             return None;
         }
-        let number = |name: &str| instances.iter().position(|plugin| plugin.name == name);
-        let pre_filters: Vec<usize> =
-            profile.pre_filter.iter().map(|named| number(named.name)).collect::<Option<_>>()?;
-        let filters: Vec<usize> =
-            profile.filter.iter().map(|named| number(named.name)).collect::<Option<_>>()?;
-        let pre_scores: Vec<usize> =
-            profile.pre_score.iter().map(|named| number(named.name)).collect::<Option<_>>()?;
-        let scores: Vec<usize> =
-            profile.score.iter().map(|(named, _)| number(named.name)).collect::<Option<_>>()?;
-        let pre_binds = profile.pre_bind.iter().filter_map(|named| number(named.name)).collect();
-        let place = |list: &[usize], number: usize| list.iter().position(|other| *other == number);
+        let pre_filters: Vec<usize> = profile.pre_filter.iter().map(|named| named.number).collect();
+        let filters: Vec<usize> = profile.filter.iter().map(|named| named.number).collect();
+        let pre_scores: Vec<usize> = profile.pre_score.iter().map(|named| named.number).collect();
+        let scores: Vec<usize> = profile.score.iter().map(|(named, _)| named.number).collect();
+        let pre_binds = profile.pre_bind.iter().map(|named| named.number).collect();
+        let position = |list: &[usize], number: usize| list.iter().position(|other| *other == number);
         let plugin = |(number, instance): (usize, &PluginInstance)| RecipePlugin {
             number,
             is_prepared: (pre_filters.contains(&number) || !instance.implements_pre_filter())
@@ -94,8 +89,8 @@ impl Recipe {
                 .any(|field| instance.reads.node.contains(*field)),
             fields: instance.reads.pod,
             kinds: instance.reads.kinds.iter().map(|kind| kind.id).collect(),
-            filter: place(&filters, number),
-            score: place(&scores, number),
+            filter: position(&filters, number),
+            score: position(&scores, number),
         };
         let plugins: Vec<RecipePlugin> = instances.iter().enumerate().map(plugin).collect();
         let deciding = [&pre_filters, &filters, &pre_scores, &scores].into_iter().flatten();

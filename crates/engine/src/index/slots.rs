@@ -1,79 +1,79 @@
-//! Lists whose places are given to others when they become free.
+//! Lists whose positions are given to others when they become free.
 
-/// Values that are known by their places.
+/// Values that are known by their positions.
 #[derive(Debug)]
 pub(super) struct Slots<T> {
-    places: Vec<Option<T>>,
+    positions: Vec<Option<T>>,
     free: Vec<usize>,
 }
 
 impl<T> Slots<T> {
-    /// Puts a value into a free place.
+    /// Puts a value into a free position.
     pub(super) fn insert(&mut self, value: T) -> usize {
         match self.free.pop() {
-            Some(place) => {
-                self.places[place] = Some(value);
-                place
+            Some(position) => {
+                self.positions[position] = Some(value);
+                position
             }
             None => {
-                self.places.push(Some(value));
-                self.places.len() - 1
+                self.positions.push(Some(value));
+                self.positions.len() - 1
             }
         }
     }
 
     /// Takes a value out for good.
-    pub(super) fn remove(&mut self, place: usize) -> Option<T> {
-        let value = self.places[place].take();
+    pub(super) fn remove(&mut self, position: usize) -> Option<T> {
+        let value = self.positions[position].take();
         if value.is_some() {
-            self.free.push(place);
+            self.free.push(position);
         }
         value
     }
 
     /// Takes out all values that are not to be kept.
     pub(super) fn remove_unless(&mut self, mut keep: impl FnMut(&T) -> bool) -> Vec<T> {
-        let places = 0..self.places.len();
+        let positions = 0..self.positions.len();
         let dropped: Vec<usize> =
-            places.filter(|place| self.get(*place).is_some_and(|value| !keep(value))).collect();
-        dropped.into_iter().filter_map(|place| self.remove(place)).collect()
+            positions.filter(|position| self.get(*position).is_some_and(|value| !keep(value))).collect();
+        dropped.into_iter().filter_map(|position| self.remove(position)).collect()
     }
 
-    /// Takes a value out to work with it beside the others. Its place stays its own.
-    pub(super) fn lend(&mut self, place: usize) -> Option<T> {
-        self.places[place].take()
+    /// Takes a value out to work with it beside the others. Its position stays its own.
+    pub(super) fn lend(&mut self, position: usize) -> Option<T> {
+        self.positions[position].take()
     }
 
     /// Puts back what was lent, or something else in its stead.
-    pub(super) fn give_back(&mut self, place: usize, value: T) {
-        self.places[place] = Some(value);
+    pub(super) fn give_back(&mut self, position: usize, value: T) {
+        self.positions[position] = Some(value);
     }
 
-    pub(super) fn get(&self, place: usize) -> Option<&T> {
-        self.places.get(place)?.as_ref()
+    pub(super) fn get(&self, position: usize) -> Option<&T> {
+        self.positions.get(position)?.as_ref()
     }
 
-    pub(super) fn get_mut(&mut self, place: usize) -> Option<&mut T> {
-        self.places.get_mut(place)?.as_mut()
+    pub(super) fn get_mut(&mut self, position: usize) -> Option<&mut T> {
+        self.positions.get_mut(position)?.as_mut()
     }
 
-    /// All places that have ever been in use.
-    pub(super) fn places(&self) -> std::ops::Range<usize> {
-        0..self.places.len()
+    /// All positions that have ever been in use.
+    pub(super) fn positions(&self) -> std::ops::Range<usize> {
+        0..self.positions.len()
     }
 
     pub(super) fn values(&self) -> impl Iterator<Item = &T> {
-        self.places.iter().flatten()
+        self.positions.iter().flatten()
     }
 
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.places.iter_mut().flatten()
+        self.positions.iter_mut().flatten()
     }
 }
 
 impl<T> Default for Slots<T> {
     fn default() -> Self {
-        Slots { places: Vec::new(), free: Vec::new() }
+        Slots { positions: Vec::new(), free: Vec::new() }
     }
 }
 
@@ -86,10 +86,10 @@ mod tests {
         let mut slots = Slots::default();
         let [a, b, c] = ["a", "b", "c"].map(|value| slots.insert(value));
         assert_eq!(slots.remove(b), Some("b"));
-        assert_eq!(slots.remove(b), None, "a place is free once");
+        assert_eq!(slots.remove(b), None, "a position is free once");
         assert_eq!(slots.insert("d"), b);
         let lent = slots.lend(a).expect("it is there");
-        assert_ne!(slots.insert("e"), a, "what is lent keeps its place");
+        assert_ne!(slots.insert("e"), a, "what is lent keeps its position");
         slots.give_back(a, lent);
         assert_eq!((slots.get(a), slots.get(c)), (Some(&"a"), Some(&"c")));
         assert_eq!(slots.remove_unless(|value| *value != "c"), ["c"]);

@@ -10,7 +10,7 @@ use supercargo_model::{NodeRef, Row, Snapshot};
 use super::limits::IndexLimits;
 
 /// The log of changed rows is cut when it is this many times as long as the table.
-const MAX_LOG_PER_ROW: usize = 4;
+const LOG_PER_ROW_MAX: usize = 4;
 
 /// The rows of the table, as the index needs them.
 #[derive(Debug, Default)]
@@ -214,7 +214,7 @@ impl RowLog {
 
     fn push(&mut self, changed: ChangedRow, rows: usize) {
         let row = changed.row();
-        if self.rows.len() >= (rows * MAX_LOG_PER_ROW).max(self.min_len) {
+        if self.rows.len() >= (rows * LOG_PER_ROW_MAX).max(self.min_len) {
             let half = self.rows.len() / 2;
             self.rows.drain(..half);
             self.cut += half as u64;

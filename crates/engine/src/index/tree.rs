@@ -7,9 +7,9 @@
 /// Values in a line, and entries of a level under one entry of the next.
 const LINE: usize = 64;
 /// Planes of up to this many rows are lists.
-const MAX_LIST: usize = 64;
+const LIST_ROWS_MAX: usize = 64;
 /// So many rows are tried before the excluded ones are left out line by line.
-const MAX_TRIES: usize = 4;
+const TRIES_MAX: usize = 4;
 /// The value of a row that is not in the plane; those that are have values from 0.
 pub(super) const ABSENT: i16 = -1;
 
@@ -51,7 +51,7 @@ impl Plane {
     /// Makes it the plane of all rows that have a value. What room it has is used again.
     pub(super) fn refill(&mut self, values: &[i16]) {
         self.len = values.iter().filter(|value| **value != ABSENT).count();
-        if self.len <= MAX_LIST {
+        if self.len <= LIST_ROWS_MAX {
             let rows = values.iter().enumerate().filter(|(_, value)| **value != ABSENT);
             self.rows = Rows::List(rows.map(|(row, value)| (row as u32, *value)).collect());
             return;
@@ -74,7 +74,7 @@ impl Plane {
             lens[usize::from(*part)] += 1;
         }
         let empty = |len: usize| Plane {
-            rows: if len <= MAX_LIST {
+            rows: if len <= LIST_ROWS_MAX {
                 Rows::List(Vec::with_capacity(len))
             } else {
                 Rows::Tree(MaxTree::new(values.len()))
@@ -117,7 +117,7 @@ impl Plane {
         }
         self.len = self.len + usize::from(old == ABSENT) - usize::from(new == ABSENT);
         if let Rows::List(list) = &self.rows
-            && list.len() >= MAX_LIST
+            && list.len() >= LIST_ROWS_MAX
             && old == ABSENT
         {
             let mut tree = MaxTree::new(row_count);
@@ -160,7 +160,7 @@ impl Plane {
                 // Most often one of the first rows with the highest value of all is not excluded.
                 let best = tree.root();
                 let mut from = start as usize;
-                for _ in 0..MAX_TRIES {
+                for _ in 0..TRIES_MAX {
                     match tree.next(best, from) {
                         Some(row) if excluded.binary_search(&(row as u32)).is_ok() => from = row + 1,
                         Some(_) => return best,

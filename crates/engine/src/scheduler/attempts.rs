@@ -10,9 +10,9 @@ use supercargo_model::{Pod, Timestamp};
 use super::Scheduler;
 use super::binding::NodeCounts;
 use super::heap::Slot;
-use super::house::profile_of;
 use super::observations::Observation;
 use super::queue::Queue;
+use super::queue_context::profile_of;
 use super::replacing::no_profile;
 use crate::decision::{Decision, Outcome};
 
@@ -60,12 +60,12 @@ impl Scheduler {
     /// Tries the next pod; none if no pod is ready to be tried, or extenders are being asked about one.
     pub fn schedule_next(&mut self, now: Timestamp) -> Option<Decision> {
         while self.leads && self.consultation.is_none() {
-            let slot = self.with_house(now, Queue::pop)?;
+            let slot = self.with_queue(now, Queue::pop)?;
             let pod = self.queue.get(slot).queued.pod.clone();
             if pod.is_terminating() {
                 let note = format!("skip schedule deleting pod: {}", pod.key());
                 self.record(failed_scheduling(&pod, note));
-                self.with_house(now, |queue, house| queue.remove(house, &pod.uid));
+                self.with_queue(now, |queue, context| queue.remove(context, &pod.uid));
                 continue;
             }
             let decision = if self.has_extenders_for(&pod) && self.engine.cluster.snapshot().node_count() > 0
@@ -89,7 +89,7 @@ impl Scheduler {
             }
             Err(_) => {
                 // Nobody is responsible for such pods any more.
-                self.with_house(now, |queue, house| queue.remove(house, &pod.uid));
+                self.with_queue(now, |queue, context| queue.remove(context, &pod.uid));
                 None
             }
         }
@@ -132,7 +132,7 @@ impl Scheduler {
     pub(super) fn fail(&mut self, slot: Slot, failure: Failure, now: Timestamp) {
         let reason = failure.reason();
         let Failure { message, rejectors, pending, nomination, .. } = failure;
-        self.with_house(now, |queue, house| queue.put_back(house, slot, rejectors, pending));
+        self.with_queue(now, |queue, context| queue.put_back(context, slot, rejectors, pending));
         let pod = &self.queue.get(slot).queued.pod;
         if profile_of(self.engine.profiles(), pod).is_none() {
             // It was tried by a profile that has gone meanwhile; what counts now is that it is not tried any more.

@@ -278,7 +278,7 @@ impl Scheduler {
     ) -> Result<(), Failure> {
         self.engine.with_cycle(pod, state, now, |profile, cycle, memories| {
             let node = cycle.cluster().node(row);
-            for named in profile.reserve.iter().filter(|named| concerns(profile, named.name, pod)) {
+            for named in profile.reserve.iter().filter(|named| profile.concerns(named, pod)) {
                 let status = named.plugin.reserve(cycle, memories, node);
                 if !status.is_success() {
                     return Err(failure(&status, named.name, "Reserve"));
@@ -306,7 +306,7 @@ impl Scheduler {
                 (None, Some(row)) => cycle.cluster().node(row),
                 (None, None) => return,
             };
-            for named in profile.reserve.iter().rev().filter(|named| concerns(profile, named.name, pod)) {
+            for named in profile.reserve.iter().rev().filter(|named| profile.concerns(named, pod)) {
                 named.plugin.unreserve(cycle, memories, node);
             }
         });
@@ -324,7 +324,7 @@ impl Scheduler {
         let mut words = Vec::new();
         let result = self.engine.with_cycle(pod, state, now, |profile, cycle, memories| {
             let node = cycle.cluster().node(row);
-            for named in profile.permit.iter().filter(|named| concerns(profile, named.name, pod)) {
+            for named in profile.permit.iter().filter(|named| profile.concerns(named, pod)) {
                 let result = named.plugin.permit(cycle, memories, node);
                 words.extend(result.waiting.into_iter().map(|(uid, decision)| (uid, named.name, decision)));
                 match result.decision {
@@ -375,7 +375,7 @@ impl Scheduler {
     fn has_plans(&mut self, pod: &Arc<Pod>, row: Row, state: &mut CycleState, now: Timestamp) -> bool {
         self.engine.with_cycle(pod, state, now, |profile, cycle, _| {
             let node = cycle.cluster().node(row);
-            let concerned = profile.pre_bind.iter().filter(|named| concerns(profile, named.name, pod));
+            let concerned = profile.pre_bind.iter().filter(|named| profile.concerns(named, pod));
             concerned.map(|named| named.plugin.plan(cycle, node)).any(|plans: Vec<Plan>| !plans.is_empty())
         })
     }
@@ -388,8 +388,4 @@ fn failure(status: &Status, plugin: &'static str, point: &str) -> Failure {
     } else {
         Failure::error(format!("running {point} plugin {plugin:?}: {}", status.message()))
     }
-}
-
-fn concerns(profile: &Profile, plugin: &str, pod: &Pod) -> bool {
-    profile.plugins().iter().any(|known| known.name == plugin && known.concerns(pod))
 }

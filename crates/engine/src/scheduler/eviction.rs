@@ -116,7 +116,7 @@ impl Scheduler {
             // evict anybody.
             self.observe_eviction(preemptor, false, now);
             self.forget_eviction(preemptor);
-            self.with_house(now, |queue, house| queue.retry(house, preemptor));
+            self.with_queue(now, |queue, context| queue.retry(context, preemptor));
         } else {
             self.tell_victim(&pod, victim, "");
             self.evicted(preemptor, victim, now);

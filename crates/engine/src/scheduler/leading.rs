@@ -39,7 +39,7 @@ impl Scheduler {
 
     /// A new leader says of pods that are held back what its predecessor may not have said.
     fn tell_of_held_pods(&mut self, now: Timestamp) {
-        for (slot, message) in self.with_house(now, |queue, house| queue.held(house)) {
+        for (slot, message) in self.with_queue(now, |queue, context| queue.held(context)) {
             self.tell_unscheduled(slot, "Unschedulable", message, Nomination::Clear, now);
         }
     }

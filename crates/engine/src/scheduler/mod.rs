@@ -5,6 +5,8 @@
 //! ([`Scheduler::take_orders`]), says how they went ([`Scheduler::conclude`]), and wakes it when time has passed
 //! ([`Scheduler::next_deadline`], [`Scheduler::advance`]). Nothing here does I/O or reads a clock, so a live cluster, a
 //! simulation and a test drive the same scheduler.
+//!
+//! Its tests drive it with the real plugins, which this crate does not know: see `conformance/tests/scheduler`.
 
 mod attempts;
 mod binding;
@@ -14,22 +16,21 @@ mod consulting;
 mod eviction;
 mod happenings;
 mod heap;
-mod house;
 mod leading;
 mod objects;
 mod observations;
 mod queue;
+mod queue_context;
 mod replacing;
 mod whereabouts;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use supercargo_framework::{AskFailure, Conclusion, Effect, ExtenderAnswer, Nomination, Notice, Profile};
-use supercargo_model::{Decoded, KindId, ObjectKey, Pod, Snapshot, Timestamp};
+use supercargo_model::{Decoded, Pod, Snapshot, Timestamp};
 
 use crate::decision::Decision;
 use crate::engine::{Engine, EngineOptions};
@@ -40,10 +41,10 @@ use consulting::Consultation;
 pub use consulting::ExtenderSettings;
 use eviction::Eviction;
 use happenings::Happening;
-use house::House;
 pub use observations::{Books, Observation, QueueEvent, QueuePart, Standing, Stopwatch};
 pub use queue::QueueLengths;
 use queue::{Patience, Queue};
+use queue_context::QueueContext;
 pub use whereabouts::{PodPlace, Whereabouts};
 
 /// How a [`Scheduler`] behaves.
@@ -71,17 +72,6 @@ pub struct Order {
 /// The number of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
-
-/// Everything of one kind that there is.
-#[derive(Clone, Debug)]
-pub enum Everything {
-    /// The UIDs of all pods.
-    Pods(BTreeSet<Box<str>>),
-    /// The names of all nodes.
-    Nodes(BTreeSet<Box<str>>),
-    /// All objects of another kind.
-    Objects(KindId, BTreeSet<ObjectKey>),
-}
 
 /// A scheduler.
 #[derive(Debug)]
@@ -235,7 +225,7 @@ impl Scheduler {
 
     /// Does what is due: backoffs that have passed, waits that were too long.
     pub fn advance(&mut self, now: Timestamp) {
-        self.with_house(now, Queue::advance);
+        self.with_queue(now, Queue::advance);
         for uid in self.bindings.due(now) {
             self.time_out(&uid, now);
         }
@@ -271,7 +261,7 @@ impl Scheduler {
     fn happened_to(&mut self, happening: Happening, now: Timestamp, concerned: impl Fn(&Pod) -> bool) {
         self.resume_bindings(&happening, now);
         if self.queue.listens() {
-            self.with_house(now, |queue, house| queue.react(house, happening, concerned));
+            self.with_queue(now, |queue, context| queue.react(context, happening, concerned));
         }
     }
 
@@ -280,11 +270,11 @@ impl Scheduler {
         self.queue.listens() || self.bindings.listens()
     }
 
-    fn with_house<R>(&mut self, now: Timestamp, act: impl FnOnce(&mut Queue, &House<'_>) -> R) -> R {
+    fn with_queue<R>(&mut self, now: Timestamp, act: impl FnOnce(&mut Queue, &QueueContext<'_>) -> R) -> R {
         let (context, profiles) = self.engine.view(now);
-        let house = House { context, profiles, preempting: &self.preempting };
-        let result = act(&mut self.queue, &house);
-        let held = self.queue.take_newly_held(&house);
+        let context = QueueContext { context, profiles, preempting: &self.preempting };
+        let result = act(&mut self.queue, &context);
+        let held = self.queue.take_newly_held(&context);
         for (slot, message) in held {
             self.tell_unscheduled(slot, "Unschedulable", message, Nomination::Clear, now);
         }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use supercargo_framework::{Actions, ClusterEvent};
 use supercargo_model::pod::Unscheduled;
-use supercargo_model::{Decoded, NodeWords, Object, Pod, PodWords, Timestamp};
+use supercargo_model::{Decoded, Everything, NodeWords, Object, Pod, PodWords, Timestamp};
 
 use super::happenings::{Happening, What, node_update, pod_update};
-use super::house::profile_of;
-use super::{Everything, QueueEvent, Scheduler};
+use super::queue_context::profile_of;
+use super::{QueueEvent, Scheduler};
 use crate::planted::{Bug, is_planted};
 
 impl Scheduler {
@@ -70,25 +70,17 @@ impl Scheduler {
         match everything {
             Everything::Pods(uids) => {
                 self.gone.retain(|uid| uids.contains(&**uid));
-                let known = cluster.bound_pods().map(|pod| &pod.uid).chain(self.queue.uids());
-                let mut gone: Vec<Arc<str>> = known.filter(|uid| !uids.contains(&***uid)).cloned().collect();
-                gone.sort_unstable();
-                gone.dedup();
-                for uid in gone {
+                for uid in cluster.unlisted_pods(uids, self.queue.uids()) {
                     self.remove_pod(&uid, now);
                 }
             }
             Everything::Nodes(names) => {
-                let known = cluster.snapshot().nodes().map(|node| node.name().clone());
-                let gone: Vec<Arc<str>> = known.filter(|name| !names.contains(&**name)).collect();
-                for name in gone {
+                for name in cluster.unlisted_nodes(names) {
                     self.remove_node(&name, now);
                 }
             }
             Everything::Objects(kind, keys) => {
-                let known = cluster.snapshot().objects().of_kind(*kind);
-                let gone: Vec<Object> = known.filter(|object| !keys.contains(&object.key)).collect();
-                for object in gone {
+                for object in cluster.unlisted_objects(*kind, keys) {
                     self.remove_object(&object, now);
                 }
             }
@@ -131,7 +123,7 @@ impl Scheduler {
             self.end_binding_of_bound(pod, now);
         }
         let is_confirmed = self.unconfirmed.remove(&pod.uid) || had_binding;
-        self.with_house(now, |queue, house| queue.remove(house, &pod.uid));
+        self.with_queue(now, |queue, context| queue.remove(context, &pod.uid));
         if !is_planted(Bug::EvictsForBoundPods) {
             self.forget_eviction(&pod.uid);
         }
@@ -170,7 +162,7 @@ impl Scheduler {
         now: Timestamp,
     ) {
         let old = self.queue.find(&pod.uid).map(|waiting| waiting.queued.pod.clone());
-        self.with_house(now, |queue, house| queue.update(house, pod, generation, unscheduled));
+        self.with_queue(now, |queue, context| queue.update(context, pod, generation, unscheduled));
         let nomination = |pod: &Pod| pod.nominated_node_name().cloned();
         let (before, after) = (old.as_deref().and_then(nomination), nomination(pod));
         // A nomination that the API server has not heard of yet stays.
@@ -203,7 +195,7 @@ impl Scheduler {
         self.unconfirmed.remove(uid);
         self.forget_eviction(uid);
         self.victim_leaves(uid);
-        let waiting = self.with_house(now, |queue, house| queue.remove(house, uid));
+        let waiting = self.with_queue(now, |queue, context| queue.remove(context, uid));
         self.engine.cluster.clear_nomination(uid);
         match self.engine.cluster.remove_pod(uid) {
             Some(pod) => self.room_freed(pod, now, |_| true),

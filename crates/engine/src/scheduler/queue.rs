@@ -2,6 +2,7 @@
 //! happen, and those that are being tried.
 
 mod holding;
+mod lengths;
 mod locating;
 mod moving;
 mod renewal;
@@ -17,11 +18,12 @@ use supercargo_model::{Pod, Timestamp};
 
 use super::happenings::{Happening, What, pod_update};
 use super::heap::{Heap, Slot};
-use super::house::{Gate, House, Verdict};
 use super::observations::{Observation, Observations, QueueEvent, QueuePart};
+use super::queue_context::{Gate, QueueContext, Retry};
+pub use lengths::QueueLengths;
 
 /// So many happenings are kept for pods that are being tried. For a pod that misses some, any may have helped.
-const MAX_HAPPENINGS: usize = 10_000;
+const HAPPENINGS_MAX: usize = 10_000;
 /// How often pods that wait for something to happen are looked at, whether they have waited too long.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -71,19 +73,6 @@ pub(super) struct Patience {
     pub(super) initial_backoff: Duration,
     pub(super) max_backoff: Duration,
     pub(super) max_unschedulable: Duration,
-}
-
-/// How many pods wait, by why.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QueueLengths {
-    /// To be tried next.
-    pub active: usize,
-    /// For a while.
-    pub backoff: usize,
-    /// For something to happen.
-    pub unschedulable: usize,
-    /// For leave to be tried at all.
-    pub gated: usize,
 }
 
 /// The queue.
@@ -171,16 +160,6 @@ impl Queue {
         }
     }
 
-    pub(super) fn lengths(&self) -> QueueLengths {
-        let gated = self.unschedulable.iter().filter(|slot| self.get(**slot).gate.is_some()).count();
-        QueueLengths {
-            active: self.active.len(),
-            backoff: self.backoff.len() + self.error_backoff.len(),
-            unschedulable: self.unschedulable.len() - gated,
-            gated,
-        }
-    }
-
     /// Whether anybody waits to hear what happens.
     pub(super) fn listens(&self) -> bool {
         !self.unschedulable.is_empty() || !self.in_flight.is_empty()
@@ -235,12 +214,12 @@ impl Queue {
     /// Takes in a new pod.
     pub(super) fn add(
         &mut self,
-        house: &House<'_>,
+        context: &QueueContext<'_>,
         pod: &Arc<Pod>,
         generation: i64,
         unscheduled: Option<Unscheduled>,
     ) {
-        let now = house.context.now;
+        let now = context.now();
         let queued = QueuedPod { pod: pod.clone(), queued_at: now, first_attempt_at: None, attempts: 0 };
         let waiting = Box::new(Waiting {
             queued,
@@ -260,19 +239,19 @@ impl Queue {
         });
         let slot = self.occupy(waiting);
         self.by_uid.insert(pod.uid.clone(), slot);
-        self.enter(house, slot, Place::Active, QueueEvent::Waiting(Actions::ADD));
+        self.enter(context, slot, Place::Active, QueueEvent::Waiting(Actions::ADD));
     }
 
     /// A pod in the queue has changed.
     pub(super) fn update(
         &mut self,
-        house: &House<'_>,
+        context: &QueueContext<'_>,
         pod: &Arc<Pod>,
         generation: i64,
         unscheduled: Option<Unscheduled>,
     ) {
         let Some(slot) = self.by_uid.get(&pod.uid).copied() else {
-            self.add(house, pod, generation, unscheduled);
+            self.add(context, pod, generation, unscheduled);
             return;
         };
         let waiting = self.get_mut(slot);
@@ -282,15 +261,15 @@ impl Queue {
         let happenings = pod_update(&old, pod).into_iter().map(|event| Happening { event, what: what() });
         match self.get(slot).place {
             Place::InFlight => happenings.for_each(|happening| self.keep(happening)),
-            Place::Active => self.with_active(|heap, less| heap.fix(slot, less), house),
-            Place::Backoff => self.with_backoff(|heap, less| heap.fix(slot, less), house),
+            Place::Active => self.with_active(|heap, less| heap.fix(slot, less), context),
+            Place::Backoff => self.with_backoff(|heap, less| heap.fix(slot, less), context),
             Place::ErrorBackoff => self.with_errors(|heap, less| heap.fix(slot, less)),
             Place::Unschedulable => {
                 for happening in happenings {
-                    let verdict = house.verdict(self.get(slot), &happening);
-                    if verdict != Verdict::Skip {
+                    let retry = context.retry(self.get(slot), &happening);
+                    if retry != Retry::Skip {
                         let event = QueueEvent::Waiting(happening.event.actions);
-                        self.requeue(house, slot, verdict, event);
+                        self.requeue(context, slot, retry, event);
                         break;
                     }
                 }
@@ -299,26 +278,26 @@ impl Queue {
     }
 
     /// Takes a pod out of the queue, wherever it is.
-    pub(super) fn remove(&mut self, house: &House<'_>, uid: &str) -> Option<Box<Waiting>> {
+    pub(super) fn remove(&mut self, context: &QueueContext<'_>, uid: &str) -> Option<Box<Waiting>> {
         let slot = self.by_uid.remove(uid)?;
-        self.leave(house, slot);
+        self.leave(context, slot);
         self.free.push(slot);
         self.pods[slot].take()
     }
 
     /// Takes the pod that is to be tried next. It stays in the queue's books until [`Queue::put_back`] or
     /// [`Queue::remove`].
-    pub(super) fn pop(&mut self, house: &House<'_>) -> Option<Slot> {
+    pub(super) fn pop(&mut self, context: &QueueContext<'_>) -> Option<Slot> {
         let slot = self.active.first().or_else(|| self.backoff.first())?;
         if self.get(slot).place == Place::Backoff {
             self.note(QueuePart::Active, QueueEvent::PoppedFromBackoff);
         }
-        self.leave(house, slot);
+        self.leave(context, slot);
         let marker = self.forgotten + self.happened.len() as u64;
         let waiting = self.get_mut(slot);
         waiting.place = Place::InFlight;
         waiting.queued.attempts = waiting.queued.attempts.saturating_add(1);
-        waiting.tried_at = Some(house.context.now);
+        waiting.tried_at = Some(context.now());
         (waiting.marker, waiting.is_wanted) = (marker, false);
         self.in_flight.insert((marker, slot));
         Some(slot)
@@ -327,12 +306,12 @@ impl Queue {
     /// Brings back a pod that was tried in vain, blaming these plugins; if none, something broke.
     pub(super) fn put_back(
         &mut self,
-        house: &House<'_>,
+        context: &QueueContext<'_>,
         slot: Slot,
         rejectors: BTreeSet<&'static str>,
         pending: BTreeSet<&'static str>,
     ) {
-        let (patience, now) = (self.patience, house.context.now);
+        let (patience, now) = (self.patience, context.now());
         let waiting = self.get_mut(slot);
         (waiting.rejectors, waiting.pending) = (rejectors, pending);
         if waiting.is_blameless() {
@@ -342,30 +321,30 @@ impl Queue {
             waiting.error_count = 0;
         }
         (waiting.queued.queued_at, waiting.flushed_at, waiting.gate) = (now, None, None);
-        let verdict = self.missed(house, slot);
-        self.leave(house, slot);
-        match verdict {
-            Verdict::Skip if house.has_profile(self.get(slot)) => {
+        let retry = self.missed(context, slot);
+        self.leave(context, slot);
+        match retry {
+            Retry::Skip if context.has_profile(self.get(slot)) => {
                 self.settle(slot, now, QueueEvent::AttemptFailed);
             }
-            Verdict::AfterBackoff if self.get(slot).is_backing_off(&patience, now) => {
-                self.enter(house, slot, Place::Backoff, QueueEvent::AttemptFailed);
+            Retry::AfterBackoff if self.get(slot).is_backing_off(&patience, now) => {
+                self.enter(context, slot, Place::Backoff, QueueEvent::AttemptFailed);
             }
             _ => {
-                self.enter(house, slot, Place::Active, QueueEvent::AttemptFailed);
+                self.enter(context, slot, Place::Active, QueueEvent::AttemptFailed);
             }
         }
     }
 
     /// Whether anything that happened while a pod was tried may help it.
-    fn missed(&self, house: &House<'_>, slot: Slot) -> Verdict {
+    fn missed(&self, context: &QueueContext<'_>, slot: Slot) -> Retry {
         let waiting = self.get(slot);
         if waiting.is_wanted || waiting.is_blameless() {
-            return Verdict::AfterBackoff;
+            return Retry::AfterBackoff;
         }
-        let Some(known) = waiting.marker.checked_sub(self.forgotten) else { return Verdict::AfterBackoff };
+        let Some(known) = waiting.marker.checked_sub(self.forgotten) else { return Retry::AfterBackoff };
         let missed = self.happened.iter().skip(known as usize);
-        missed.map(|happening| house.verdict(waiting, happening)).max().unwrap_or(Verdict::Skip)
+        missed.map(|happening| context.retry(waiting, happening)).max().unwrap_or(Retry::Skip)
     }
 
     /// Takes a pod back into the books as one that is being tried, to be put back.
@@ -393,20 +372,20 @@ impl Queue {
     }
 
     /// Tries a pod as soon as possible, however long it would have waited.
-    pub(super) fn activate(&mut self, house: &House<'_>, uid: &str) {
+    pub(super) fn activate(&mut self, context: &QueueContext<'_>, uid: &str) {
         let Some(slot) = self.by_uid.get(uid).copied() else { return };
         match self.get(slot).place {
             Place::Active => {}
             Place::InFlight => self.get_mut(slot).is_wanted = true,
             Place::Backoff | Place::ErrorBackoff | Place::Unschedulable => {
-                self.leave(house, slot);
-                self.enter(house, slot, Place::Active, QueueEvent::ForceActivate);
+                self.leave(context, slot);
+                self.enter(context, slot, Place::Active, QueueEvent::ForceActivate);
             }
         }
     }
 
     /// Tries a pod again after a while, because something broke that it waits for.
-    pub(super) fn retry(&mut self, house: &House<'_>, uid: &str) {
+    pub(super) fn retry(&mut self, context: &QueueContext<'_>, uid: &str) {
         let Some(slot) = self.by_uid.get(uid).copied() else { return };
         match self.get(slot).place {
             Place::Active | Place::Backoff | Place::ErrorBackoff => {}
@@ -416,7 +395,7 @@ impl Queue {
                 waiting.rejectors.clear();
                 waiting.pending.clear();
                 waiting.error_count = waiting.error_count.saturating_add(1);
-                self.requeue(house, slot, Verdict::AfterBackoff, QueueEvent::ForceActivate);
+                self.requeue(context, slot, Retry::AfterBackoff, QueueEvent::ForceActivate);
             }
         }
     }
@@ -424,20 +403,20 @@ impl Queue {
     /// Tries the pods again that something that happened may help, of those that `concerned` names.
     pub(super) fn react(
         &mut self,
-        house: &House<'_>,
+        context: &QueueContext<'_>,
         happening: Happening,
         concerned: impl Fn(&Pod) -> bool,
     ) {
         let waiting: Vec<Slot> = self.unschedulable.iter().copied().collect();
         for slot in waiting {
             let waiting = self.get(slot);
-            let is_shut = waiting.gate.is_some_and(|gate| !house.opens(gate, waiting, happening.event));
+            let is_shut = waiting.gate.is_some_and(|gate| !context.opens(gate, waiting, happening.event));
             if is_shut || !concerned(&waiting.queued.pod) {
                 continue;
             }
-            let verdict = house.verdict(waiting, &happening);
-            if verdict != Verdict::Skip {
-                self.requeue(house, slot, verdict, QueueEvent::Cluster(happening.event));
+            let retry = context.retry(waiting, &happening);
+            if retry != Retry::Skip {
+                self.requeue(context, slot, retry, QueueEvent::Cluster(happening.event));
             }
         }
         if !self.in_flight.is_empty() {
@@ -446,14 +425,14 @@ impl Queue {
     }
 
     /// Does what is due.
-    pub(super) fn advance(&mut self, house: &House<'_>) {
-        let now = house.context.now;
+    pub(super) fn advance(&mut self, context: &QueueContext<'_>) {
+        let now = context.now();
         for place in [Place::Backoff, Place::ErrorBackoff] {
             while let Some(slot) = self.heap(place).first()
                 && !self.get(slot).is_backing_off(&self.patience, now)
             {
-                self.leave(house, slot);
-                self.push(house, slot, Place::Active, QueueEvent::BackoffComplete);
+                self.leave(context, slot);
+                self.push(context, slot, Place::Active, QueueEvent::BackoffComplete);
             }
         }
         if self.next_flush.is_some_and(|due| due <= now) {
@@ -465,7 +444,7 @@ impl Queue {
             let due: Vec<Slot> = self.unschedulable.iter().copied().filter(due).collect();
             for slot in due {
                 self.get_mut(slot).flushed_at = Some(now);
-                self.requeue(house, slot, Verdict::AfterBackoff, QueueEvent::UnschedulableTimeout);
+                self.requeue(context, slot, Retry::AfterBackoff, QueueEvent::UnschedulableTimeout);
             }
             self.plan_flush(now);
         }
@@ -480,28 +459,28 @@ impl Queue {
         backoff.chain(self.next_flush).min()
     }
 
-    fn requeue(&mut self, house: &House<'_>, slot: Slot, verdict: Verdict, event: QueueEvent) {
-        self.leave(house, slot);
-        let waits = self.get(slot).is_backing_off(&self.patience, house.context.now);
-        let place = if verdict == Verdict::AfterBackoff && waits { Place::Backoff } else { Place::Active };
-        self.enter(house, slot, place, event);
+    fn requeue(&mut self, context: &QueueContext<'_>, slot: Slot, retry: Retry, event: QueueEvent) {
+        self.leave(context, slot);
+        let waits = self.get(slot).is_backing_off(&self.patience, context.now());
+        let place = if retry == Retry::AfterBackoff && waits { Place::Backoff } else { Place::Active };
+        self.enter(context, slot, place, event);
     }
 
     /// Puts a pod among those that wait, or are tried next, unless somebody holds it back.
-    fn enter(&mut self, house: &House<'_>, slot: Slot, place: Place, event: QueueEvent) {
-        let gate = house.gate(self.get(slot));
+    fn enter(&mut self, context: &QueueContext<'_>, slot: Slot, place: Place, event: QueueEvent) {
+        let gate = context.gate(self.get(slot));
         let waiting = self.get_mut(slot);
         let before = std::mem::replace(&mut waiting.gate, gate);
         match gate {
-            None => self.push(house, slot, place, event),
+            None => self.push(context, slot, place, event),
             Some(gate) => {
                 if let Gate::Plugin(name) = gate {
                     waiting.rejectors.insert(name);
                 }
-                if before != Some(gate) && house.is_told(gate, self.get(slot)) {
+                if before != Some(gate) && context.is_told(gate, self.get(slot)) {
                     self.newly_held.push(slot);
                 }
-                self.settle(slot, house.context.now, event);
+                self.settle(slot, context.now(), event);
             }
         }
     }
@@ -520,31 +499,31 @@ impl Queue {
         }
     }
 
-    fn push(&mut self, house: &House<'_>, slot: Slot, place: Place, event: QueueEvent) {
+    fn push(&mut self, context: &QueueContext<'_>, slot: Slot, place: Place, event: QueueEvent) {
         self.note(if place == Place::Active { QueuePart::Active } else { QueuePart::Backoff }, event);
         self.arrivals += 1;
         let arrival = self.arrivals;
         let waiting = self.get_mut(slot);
         waiting.arrival = arrival;
         if place == Place::Active {
-            waiting.queued.first_attempt_at.get_or_insert(house.context.now);
+            waiting.queued.first_attempt_at.get_or_insert(context.now());
         }
         waiting.place =
             if place == Place::Backoff && waiting.is_blameless() { Place::ErrorBackoff } else { place };
         match waiting.place {
-            Place::Active => self.with_active(|heap, less| heap.push(slot, less), house),
+            Place::Active => self.with_active(|heap, less| heap.push(slot, less), context),
             Place::ErrorBackoff => self.with_errors(|heap, less| heap.push(slot, less)),
-            _ => self.with_backoff(|heap, less| heap.push(slot, less), house),
+            _ => self.with_backoff(|heap, less| heap.push(slot, less), context),
         }
     }
 
     /// Takes a pod out of wherever it is.
-    fn leave(&mut self, house: &House<'_>, slot: Slot) {
+    fn leave(&mut self, context: &QueueContext<'_>, slot: Slot) {
         let waiting = self.get(slot);
         let marker = waiting.marker;
         match waiting.place {
-            Place::Active => self.with_active(|heap, less| _ = heap.remove(slot, less), house),
-            Place::Backoff => self.with_backoff(|heap, less| _ = heap.remove(slot, less), house),
+            Place::Active => self.with_active(|heap, less| _ = heap.remove(slot, less), context),
+            Place::Backoff => self.with_backoff(|heap, less| _ = heap.remove(slot, less), context),
             Place::ErrorBackoff => self.with_errors(|heap, less| _ = heap.remove(slot, less)),
             Place::Unschedulable => _ = self.unschedulable.remove(&slot),
             Place::InFlight => {
@@ -562,7 +541,7 @@ impl Queue {
     }
 
     fn keep(&mut self, happening: Happening) {
-        if self.happened.len() == MAX_HAPPENINGS {
+        if self.happened.len() == HAPPENINGS_MAX {
             self.happened.pop_front();
             self.forgotten += 1;
         }
@@ -573,17 +552,25 @@ impl Queue {
         if place == Place::Backoff { &self.backoff } else { &self.error_backoff }
     }
 
-    fn with_active(&mut self, act: impl FnOnce(&mut Heap, &dyn Fn(Slot, Slot) -> bool), house: &House<'_>) {
+    fn with_active(
+        &mut self,
+        act: impl FnOnce(&mut Heap, &dyn Fn(Slot, Slot) -> bool),
+        context: &QueueContext<'_>,
+    ) {
         let pods = &self.pods;
-        act(&mut self.active, &|a, b| house.less(at(pods, a), at(pods, b)));
+        act(&mut self.active, &|a, b| context.less(at(pods, a), at(pods, b)));
     }
 
-    fn with_backoff(&mut self, act: impl FnOnce(&mut Heap, &dyn Fn(Slot, Slot) -> bool), house: &House<'_>) {
+    fn with_backoff(
+        &mut self,
+        act: impl FnOnce(&mut Heap, &dyn Fn(Slot, Slot) -> bool),
+        context: &QueueContext<'_>,
+    ) {
         let (pods, patience) = (&self.pods, &self.patience);
         act(&mut self.backoff, &|a, b| {
             let (a, b) = (at(pods, a), at(pods, b));
             let ends = a.backoff_end(patience).cmp(&b.backoff_end(patience));
-            ends.is_lt() || (ends.is_eq() && house.less(a, b))
+            ends.is_lt() || (ends.is_eq() && context.less(a, b))
         });
     }
 

@@ -32,7 +32,7 @@ impl Scheduler {
         self.extenders = extenders;
         let SchedulerOptions { initial_backoff, max_backoff, max_unschedulable, .. } = options;
         let patience = Patience { initial_backoff, max_backoff, max_unschedulable };
-        let orphans = self.with_house(now, |queue, house| queue.renew(house, patience));
+        let orphans = self.with_queue(now, |queue, context| queue.renew(context, patience));
         for slot in orphans {
             let message = no_profile(&self.queue.get(slot).queued.pod);
             self.tell_unscheduled(slot, "Unschedulable", message, Nomination::Clear, now);
@@ -45,7 +45,7 @@ impl Scheduler {
         let Some(consultation) = self.consultation.take() else { return };
         let (uid, slot) = consultation.pod_and_slot();
         if self.queue.is_in_flight(uid, slot) {
-            self.with_house(now, |queue, house| queue.break_off(house, slot));
+            self.with_queue(now, |queue, context| queue.break_off(context, slot));
         }
     }
 

@@ -99,12 +99,12 @@ impl Scheduler {
                 uid,
             });
         }
-        self.with_house(now, |queue, house| {
+        self.with_queue(now, |queue, context| {
             let waiting = queue.find_named(namespace, name)?;
             Some(Whereabouts {
                 uid: waiting.queued.pod.uid.clone(),
                 attempts: waiting.queued.attempts,
-                place: queue.pod_place(house, waiting),
+                place: queue.pod_place(context, waiting),
             })
         })
     }
@@ -125,7 +125,7 @@ impl Scheduler {
         let bound_count = self.bindings.iter().count();
         let are_bound: BTreeSet<Arc<str>> =
             self.bindings.iter().map(|binding| binding.pod().uid.clone()).collect();
-        self.with_house(now, |queue, house| {
+        self.with_queue(now, |queue, context| {
             let waiting = queue.in_order();
             let waiting: Vec<_> =
                 waiting.into_iter().filter(|waiting| !are_bound.contains(&waiting.queued.pod.uid)).collect();
@@ -134,7 +134,7 @@ impl Scheduler {
                 let whereabouts = Whereabouts {
                     uid: waiting.queued.pod.uid.clone(),
                     attempts: waiting.queued.attempts,
-                    place: queue.pod_place(house, waiting),
+                    place: queue.pod_place(context, waiting),
                 };
                 (waiting.queued.pod.clone(), whereabouts)
             });

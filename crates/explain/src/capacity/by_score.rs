@@ -39,8 +39,8 @@ impl Ranking {
             plugins.push(Standard { plugin: scores.plugin, is_relative: reads.feasible_set });
         }
         let mut ranking = Ranking { scores: BTreeMap::new(), order: BTreeSet::new(), plugins };
-        for (place, row) in evaluation.feasible.iter().enumerate() {
-            let scores = evaluation.scores.iter().map(|plugin| plugin.scores[place]).collect();
+        for (position, row) in evaluation.feasible.iter().enumerate() {
+            let scores = evaluation.scores.iter().map(|plugin| plugin.scores[position]).collect();
             ranking.put(cluster, *row, scores);
         }
         Some(ranking)
@@ -91,7 +91,9 @@ fn entry(cluster: &Snapshot, row: Row, scores: &[i64]) -> (Reverse<i64>, Arc<str
 /// The profile, for one node alone.
 pub(super) fn on_one_node(profile: &Profile, node: &str) -> Profile {
     let mut narrowed = profile.clone();
-    narrowed.pre_filter.push(Named { name: "Only", plugin: Arc::new(Only(node.into())) });
+    // One more than the plugins of the profile: it takes part at this one point, and only in plain evaluations.
+    let number = profile.plugins().len();
+    narrowed.pre_filter.push(Named { name: "Only", number, plugin: Arc::new(Only(node.into())) });
     narrowed
 }
 

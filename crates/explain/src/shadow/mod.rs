@@ -14,9 +14,8 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use supercargo_engine::Everything;
 use supercargo_framework::{Context, Fixes, Memories, Profile};
-use supercargo_model::{Cluster, Decoded, Object, Pod, PodWords, Timestamp};
+use supercargo_model::{Cluster, Decoded, Everything, Object, Pod, PodWords, Timestamp};
 
 pub use comparison::{Comparison, Difference, Judgement, compare};
 pub use render::{render_comparison, render_summary};
@@ -172,23 +171,17 @@ impl Onlooker {
     pub fn retain(&mut self, everything: &Everything) {
         match everything {
             Everything::Pods(uids) => {
-                let known = self.cluster.bound_pods().map(|pod| &pod.uid).chain(self.waiting.keys());
-                let gone: Vec<Arc<str>> = known.filter(|uid| !uids.contains(&***uid)).cloned().collect();
-                for uid in gone {
+                for uid in self.cluster.unlisted_pods(uids, self.waiting.keys()) {
                     self.remove_pod(&uid);
                 }
             }
             Everything::Nodes(names) => {
-                let known = self.cluster.snapshot().nodes().map(|node| node.name().clone());
-                let gone: Vec<Arc<str>> = known.filter(|name| !names.contains(&**name)).collect();
-                for name in gone {
+                for name in self.cluster.unlisted_nodes(names) {
                     self.cluster.remove_node(&name);
                 }
             }
             Everything::Objects(kind, keys) => {
-                let known = self.cluster.snapshot().objects().of_kind(*kind);
-                let gone: Vec<Object> = known.filter(|object| !keys.contains(&object.key)).collect();
-                for object in gone {
+                for object in self.cluster.unlisted_objects(*kind, keys) {
                     self.cluster.remove_object(*kind, &object.key);
                 }
             }

@@ -1,8 +1,7 @@
 use serde_json::{Value, json};
 use supercargo_config::{KubeSchedulerConfiguration, build_profiles, load};
-use supercargo_engine::Everything;
 use supercargo_framework::{Fixes, Profile};
-use supercargo_model::{Decoded, Decoder, Timestamp};
+use supercargo_model::{Decoded, Decoder, Everything, Timestamp};
 use supercargo_testkit::{PodBuilder, node, pod};
 
 use super::*;

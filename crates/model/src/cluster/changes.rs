@@ -6,7 +6,7 @@ use super::Row;
 use crate::pod::Pod;
 
 /// After this many changes that nobody took, it is cheaper to look at everything again.
-const MAX_CHANGES: usize = 1 << 16;
+const CHANGES_MAX: usize = 1 << 16;
 
 /// One change of a row. What the row looks like now stands in the table; changes only say where to look.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ impl Changes {
         if !self.taken || self.overflowed {
             return;
         }
-        if self.list.len() == MAX_CHANGES {
+        if self.list.len() == CHANGES_MAX {
             self.list = Vec::new();
             self.overflowed = true;
             return;
@@ -99,7 +99,7 @@ mod tests {
     fn too_many_changes_are_dropped_and_said_to_be() {
         let (mut changes, mut list) = (Changes::default(), Vec::new());
         changes.take(&mut list);
-        for _ in 0..=MAX_CHANGES {
+        for _ in 0..=CHANGES_MAX {
             changes.note(Change::Nominations { row: Row(0) });
         }
         assert!(!changes.take(&mut list));

@@ -3,6 +3,7 @@
 //! [`Cluster`] is the one writer. A scheduling cycle reads a [`Snapshot`] of it: borrowed, it costs nothing and
 //! cannot change; cloned, it costs a pointer for every 64 nodes and stays as it is while the cluster moves on.
 
+mod adding;
 mod bare;
 mod changes;
 mod copy;

@@ -21,7 +21,7 @@ pub(super) struct BigDecimal {
 
 /// Sums of more digits than this keep only the larger operand. Go computes them, but from about here on in
 /// minutes and gigabytes, so there is no answer of its to reproduce.
-const MAX_SUM_DIGITS: u64 = 1 << 24;
+const SUM_DIGITS_MAX: u64 = 1 << 24;
 
 /// Every parsed amount is rounded to this many decimal places.
 const NANO_PLACES: i32 = 9;
@@ -116,7 +116,7 @@ impl BigDecimal {
             if self.compare_magnitude(other) == Ordering::Less { (other, self) } else { (self, other) };
         let lowest = self.exponent.min(other.exponent);
         let length = larger.magnitude().abs_diff(lowest);
-        if smaller.is_zero() || length > MAX_SUM_DIGITS {
+        if smaller.is_zero() || length > SUM_DIGITS_MAX {
             return Self { scale, ..larger.clone() };
         }
 

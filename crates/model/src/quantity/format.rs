@@ -8,7 +8,7 @@ use super::{Amount, Format, Quantity, small};
 
 /// Binary quantities of more digits than this are printed as decimal ones. Go divides by 1024 once for every
 /// three digits, which takes it minutes long before it comes here.
-const MAX_BINARY_DIGITS: i64 = 1 << 16;
+const BINARY_DIGITS_MAX: i64 = 1 << 16;
 
 /// Below this magnitude a binary quantity is printed as a decimal one.
 const LEAST_BINARY: i64 = 1024;
@@ -88,7 +88,7 @@ fn write_big(formatter: &mut fmt::Formatter<'_>, big: &BigDecimal, format: Forma
     }
     let is_binary = big.compare(&BigDecimal::from_small(LEAST_BINARY, 0)).is_ge()
         || big.compare(&BigDecimal::from_small(-LEAST_BINARY, 0)).is_le();
-    if !is_binary || !big.is_integer() || big.magnitude() > MAX_BINARY_DIGITS {
+    if !is_binary || !big.is_integer() || big.magnitude() > BINARY_DIGITS_MAX {
         return write_decimal(formatter, big, Format::DecimalSi);
     }
 

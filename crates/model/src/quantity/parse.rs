@@ -20,7 +20,7 @@ pub enum ParseQuantityError {
 }
 
 /// As many digits as every `i64` of that length can hold.
-const MAX_SMALL_DIGITS: usize = 18;
+const SMALL_DIGITS_MAX: usize = 18;
 
 /// Small amounts are no finer than this power of ten.
 const NANO_SCALE: i32 = -9;
@@ -133,7 +133,7 @@ fn parse_small(text: &str, pieces: &Pieces<'_>, scaling: Scaling) -> Option<Quan
             return None;
         }
         (1_i64 << scaling.exponent, 0)
-    } else if digits > MAX_SMALL_DIGITS {
+    } else if digits > SMALL_DIGITS_MAX {
         return None;
     } else {
         // Go subtracts in 32 bits, so the least exponent wraps around to the greatest scales.

@@ -17,7 +17,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use supercargo_framework::GoDuration;
+use supercargo_model::GoDuration;
 
 pub use ignored::IgnoredFlags;
 

@@ -1,5 +1,5 @@
 use clap::Parser;
-use supercargo_framework::GoDuration;
+use supercargo_model::GoDuration;
 
 use crate::serve::{CertificateSource, ClientAuthority, FollowedAuthority};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use supercargo_framework::GoDuration;
+use supercargo_model::GoDuration;
 
 /// How much longer than the retry period a candidate waits at most, as a share of it: client-go's `JitterFactor`.
 pub const JITTER_FACTOR: f64 = 1.2;

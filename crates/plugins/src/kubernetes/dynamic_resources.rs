@@ -1,11 +1,11 @@
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Actions, Args, ClusterEvent, Context, Cycle, Enqueue, Extensions, FieldProblems, Filter, GoDuration,
-    Memories, NodeScore, Normalization, Plugin, PodField, PostFilter, PostFilterResult, PreBind, PreEnqueue,
-    PreFilter, PreFilterResult, Reads, Rehearsal, Rejections, Reserve, Score, Status, Step,
+    Actions, Args, ClusterEvent, Context, Cycle, Enqueue, Extensions, FieldProblems, Filter, Memories,
+    NodeScore, Normalization, Plugin, PodField, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter,
+    PreFilterResult, Reads, Rehearsal, Rejections, Reserve, Score, Status, Step,
 };
 use supercargo_model::kinds::DeviceClass;
-use supercargo_model::{Kind, NodeRef, Objects, Pod};
+use supercargo_model::{GoDuration, Kind, NodeRef, Objects, Pod};
 
 use super::normalize;
 

@@ -25,7 +25,7 @@ use clap::{Args, value_parser};
 use supercargo_framework::{Profile, Registry};
 use supercargo_model::Row;
 
-use crate::cluster_files::{DEFAULT_SCHEDULER, Scheduler};
+use crate::loaded_config::{DEFAULT_SCHEDULER, LoadedConfig};
 use crate::outcome::Outcome;
 use check::{Check, Checked};
 use figures::{Collected, Measured, Memory, clock, nanoseconds};
@@ -127,7 +127,7 @@ fn chosen(names: &[String]) -> impl Iterator<Item = &'static Workload> {
 /// The profile that decides, for the pods of the workloads. A share of the nodes that is asked for counts more than the
 /// configuration's own.
 fn profile(config: Option<&str>, percent: u8, registry: &Registry) -> anyhow::Result<Profile> {
-    let profiles = Scheduler::from_file(config, registry)?.profiles;
+    let profiles = LoadedConfig::from_file(config, registry)?.profiles;
     let mut profile = profiles.into_iter().next().context("a configuration has a profile")?;
     if percent > 0 || config.is_none() {
         profile.percentage_of_nodes_to_score = (percent > 0).then_some(percent);

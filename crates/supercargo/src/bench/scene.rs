@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
 use supercargo_engine::{Decision, Engine, EngineOptions, Indexing, Outcome, Rules, Seed};
-use supercargo_framework::{Fixes, Nomination, Profile};
+use supercargo_framework::{Fixes, Needs, Nomination, Profile};
 use supercargo_model::pod::PodStatus;
-use supercargo_model::{Decoded, Decoder, NodeWords, Object, Pod, Row, Timestamp};
+use supercargo_model::{Decoded, NodeWords, Object, Pod, Row, Timestamp};
 
 use super::nodes::NodeMaker;
 use super::pods::{INIT_NAMESPACE, MEASURED_NAMESPACE, PodMaker};
@@ -61,8 +61,7 @@ impl<'a> Plan<'a> {
             Init::Decided(count, _) => init.unwrap_or(count),
             Init::OnEveryNode(count, _) => count * nodes,
         };
-        let kinds = profile.reads.as_ref().map(|reads| reads.kinds.clone()).unwrap_or_default();
-        let decoder = Decoder::new(kinds, false);
+        let decoder = Needs::of([profile]).decoder();
         let decode = |object| match decoder.decode(&format!("{object}")) {
             Ok(Decoded::Object(object)) => Ok(object),
             other => Err(anyhow!("an object of workload {} was read as {other:?}", workload.name)),

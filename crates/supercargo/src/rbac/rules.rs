@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use supercargo_cluster::{NODES, PODS};
-use supercargo_framework::{Profile, QueryAnswer, QuerySource, Reads};
-use supercargo_model::Kind;
+use supercargo_framework::{Needs, Profile, QuerySource};
 
 use crate::run::decisions::DECISIONS_PATH;
 
@@ -49,12 +47,9 @@ impl Rule {
 
 /// Everything that is watched: pods, nodes, and the kinds that the plugins of the profiles declare.
 pub(super) fn read_rules(profiles: &[Profile]) -> Vec<Rule> {
-    let reads: Vec<&Reads> = profiles.iter().filter_map(|profile| profile.reads.as_ref()).collect();
-    let declared = reads.iter().flat_map(|reads| &reads.kinds).map(|kind| kind.id);
-    // The driver makes the answers to queries itself.
-    let watched = declared.filter(|kind| *kind != QueryAnswer::ID).chain([PODS, NODES]);
+    let needs = Needs::of(profiles);
     let mut by_group: BTreeMap<&'static str, BTreeSet<&'static str>> = BTreeMap::new();
-    for kind in watched {
+    for kind in needs.kinds() {
         by_group.entry(kind.group).or_default().insert(kind.plural);
     }
     let mut rules: Vec<Rule> = by_group
@@ -64,9 +59,7 @@ pub(super) fn read_rules(profiles: &[Profile]) -> Vec<Rule> {
             Rule::new("Read by the plugins.", &[group], &plurals, &["get", "list", "watch"])
         })
         .collect();
-    let asks_metrics =
-        |reads: &Reads| reads.queries.iter().any(|query| query.source == QuerySource::NodeMetrics);
-    if reads.iter().any(|reads| asks_metrics(reads)) {
+    if needs.queries().iter().any(|query| query.source == QuerySource::NodeMetrics) {
         rules.push(Rule::new("Asked by the plugins.", &["metrics.k8s.io"], &["nodes"], &["get", "list"]));
     }
     rules

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
-use supercargo_cluster::{Command, Heartbeat, Located, Progress};
+use supercargo_cluster::{Command, Heartbeat, Progress};
+use supercargo_engine::Located;
 use supercargo_engine::{Decision, Observation};
 use supercargo_explain::{Journal, PodReport};
 use supercargo_operations::leader::Leadership;

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use supercargo_cluster::{Attempt, Observer, PerformCounts};
-use supercargo_engine::{Decision, Observation, Outcome, QueueEvent, QueuePart, Standing};
+use supercargo_engine::{
+    Attempt, Decision, Observation, Observer, Outcome, PerformCounts, QueueEvent, QueuePart, Standing,
+};
 use supercargo_framework::{Point, Profile};
 use supercargo_model::KindId;
 use supercargo_operations::metrics::{AttemptResult, Cached, Metrics, Queue};

@@ -6,7 +6,7 @@ use supercargo_framework::{Actions, ClusterEvent, Notice, PodsToActivate, Point}
 use supercargo_model::{Pod, Timestamp};
 
 use super::steps::not_leading;
-use super::{Binding, QueueEntry, concerns};
+use super::{Binding, QueueEntry};
 use crate::planted::{Bug, is_planted};
 use crate::scheduler::Scheduler;
 use crate::scheduler::attempts::Failure;
@@ -33,7 +33,7 @@ impl Scheduler {
         let (profile, began) = (binding.profile.as_deref(), self.stopwatch.read());
         self.engine.with_cycle_of(profile, &pod, &mut binding.state, now, |profile, cycle, memories| {
             let node = cycle.cluster().node(row);
-            for named in profile.post_bind.iter().filter(|named| concerns(profile, named.name, &pod)) {
+            for named in profile.post_bind.iter().filter(|named| profile.concerns(named, &pod)) {
                 named.plugin.post_bind(cycle, memories, node);
             }
         });
@@ -82,7 +82,7 @@ impl Scheduler {
     pub(in crate::scheduler) fn abandon(&mut self, uid: &str, now: Timestamp) {
         self.unconfirmed.remove(uid);
         let taken = self.take_back(uid, now).map(|(pod, ..)| pod);
-        self.with_house(now, |queue, house| queue.remove(house, uid));
+        self.with_queue(now, |queue, context| queue.remove(context, uid));
         if let Some(pod) = taken.or_else(|| self.engine.cluster.remove_pod(uid)) {
             self.room_freed(pod, now, |_| true);
         }

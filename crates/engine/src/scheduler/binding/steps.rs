@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use supercargo_framework::{
-    Conclusion, Effect, ExtenderQuestion, GoDuration, News, PodsToActivate, Point, Status, Step,
-};
+use supercargo_framework::{Conclusion, Effect, ExtenderQuestion, News, PodsToActivate, Point, Status, Step};
+use supercargo_model::GoDuration;
 use supercargo_model::{Pod, Timestamp};
 
 use super::resolving::Onward;
-use super::{Binder, Pause, PermitWait, QueueEntry, Stage, concerns, failure};
+use super::{Binder, Pause, PermitWait, QueueEntry, Stage, failure};
 use crate::planted::{Bug, is_planted};
 use crate::scheduler::attempts::Failure;
 use crate::scheduler::happenings::Happening;
@@ -96,7 +95,7 @@ impl Scheduler {
             return;
         };
         self.activate(&wanted, now);
-        if let Some(waiting) = self.with_house(now, |queue, house| queue.remove(house, uid)) {
+        if let Some(waiting) = self.with_queue(now, |queue, context| queue.remove(context, uid)) {
             self.bindings.change(uid, |binding| binding.entry = QueueEntry::Held(waiting));
         }
         if has_waited {
@@ -144,7 +143,7 @@ impl Scheduler {
                             return Stepped::On;
                         };
                         let step = match &news {
-                            _ if !concerns(profile, named.name, &pod) => Step::Done(Status::skip()),
+                            _ if !profile.concerns(named, &pod) => Step::Done(Status::skip()),
                             None => named.plugin.pre_bind(cycle, node),
                             Some(news) => named.plugin.resume(cycle, node, news),
                         };
@@ -291,7 +290,7 @@ impl Scheduler {
     /// Tries the pods that plugins want to be tried.
     pub(super) fn activate(&mut self, wanted: &[Arc<str>], now: Timestamp) {
         for uid in wanted {
-            self.with_house(now, |queue, house| queue.activate(house, uid));
+            self.with_queue(now, |queue, context| queue.activate(context, uid));
         }
     }
 

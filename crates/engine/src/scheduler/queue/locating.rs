@@ -3,7 +3,7 @@
 use supercargo_model::Timestamp;
 
 use super::{Place, Queue, Waiting};
-use crate::scheduler::house::{Gate, House};
+use crate::scheduler::queue_context::{Gate, QueueContext};
 use crate::scheduler::replacing::no_profile;
 use crate::scheduler::whereabouts::PodPlace;
 
@@ -34,7 +34,7 @@ impl Queue {
     }
 
     /// Where it is.
-    pub(in crate::scheduler) fn pod_place(&self, house: &House<'_>, waiting: &Waiting) -> PodPlace {
+    pub(in crate::scheduler) fn pod_place(&self, context: &QueueContext<'_>, waiting: &Waiting) -> PodPlace {
         let since = waiting.queued.queued_at;
         match waiting.place {
             Place::Active => PodPlace::Active { since },
@@ -45,10 +45,10 @@ impl Queue {
                 PodPlace::Backoff { until: end.map_or(since, |end| Timestamp::from_seconds(end + 1)) }
             }
             Place::Unschedulable => match waiting.gate {
-                Some(gate) => held(house, waiting, gate),
+                Some(gate) => held(context, waiting, gate),
                 // Whatever happens, it would be stopped at that gate.
-                None if house.preempting.contains(&waiting.queued.pod.uid) => {
-                    held(house, waiting, Gate::Preemption)
+                None if context.preempting.contains(&waiting.queued.pod.uid) => {
+                    held(context, waiting, Gate::Preemption)
                 }
                 None => PodPlace::Unschedulable {
                     since,
@@ -60,10 +60,10 @@ impl Queue {
     }
 }
 
-fn held(house: &House<'_>, waiting: &Waiting, gate: Gate) -> PodPlace {
+fn held(context: &QueueContext<'_>, waiting: &Waiting, gate: Gate) -> PodPlace {
     let (since, pod) = (waiting.queued.queued_at, &waiting.queued.pod);
     let (plugin, reason) = match gate {
-        Gate::Plugin(name) => (Some(name), house.gate_message(waiting, name)),
+        Gate::Plugin(name) => (Some(name), context.gate_message(waiting, name)),
         Gate::Preemption => (None, "the pods that make room for it are being evicted".to_owned()),
         Gate::NoProfile => (None, no_profile(pod)),
     };

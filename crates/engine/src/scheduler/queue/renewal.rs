@@ -2,13 +2,17 @@
 
 use super::{Patience, Place, Queue};
 use crate::scheduler::heap::{Heap, Slot};
-use crate::scheduler::house::{Gate, House};
 use crate::scheduler::observations::QueueEvent;
+use crate::scheduler::queue_context::{Gate, QueueContext};
 
 impl Queue {
     /// Goes on with other plugins and other patience. Whatever waited for something to happen is tried again, because
     /// everything may be different now. Returned are the pods that nobody is responsible for any more.
-    pub(in crate::scheduler) fn renew(&mut self, house: &House<'_>, patience: Patience) -> Vec<Slot> {
+    pub(in crate::scheduler) fn renew(
+        &mut self,
+        context: &QueueContext<'_>,
+        patience: Patience,
+    ) -> Vec<Slot> {
         self.patience = patience;
         // The heaps are in the order of the old plugins.
         (self.active, self.backoff, self.error_backoff) = (Heap::default(), Heap::default(), Heap::default());
@@ -18,7 +22,7 @@ impl Queue {
         let mut orphans = Vec::new();
         for slot in slots {
             let before = self.get(slot).gate;
-            self.renew_pod(house, slot);
+            self.renew_pod(context, slot);
             if self.get(slot).gate == Some(Gate::NoProfile) && before != Some(Gate::NoProfile) {
                 orphans.push(slot);
             }
@@ -26,22 +30,22 @@ impl Queue {
         orphans
     }
 
-    fn renew_pod(&mut self, house: &House<'_>, slot: Slot) {
+    fn renew_pod(&mut self, context: &QueueContext<'_>, slot: Slot) {
         let place = match self.get(slot).place {
             // It is tried again if the old plugins' word was a no.
             Place::InFlight => return self.get_mut(slot).is_wanted = true,
             Place::Active => Place::Active,
             Place::Backoff | Place::ErrorBackoff | Place::Unschedulable => {
-                let waits = self.get(slot).is_backing_off(&self.patience, house.context.now);
+                let waits = self.get(slot).is_backing_off(&self.patience, context.now());
                 if waits { Place::Backoff } else { Place::Active }
             }
         };
-        self.enter(house, slot, place, QueueEvent::ConfigurationChanged);
+        self.enter(context, slot, place, QueueEvent::ConfigurationChanged);
     }
 
     /// Breaks off the attempt to place a pod. It waits until [`Queue::renew`] looks at it.
-    pub(in crate::scheduler) fn break_off(&mut self, house: &House<'_>, slot: Slot) {
-        self.leave(house, slot);
+    pub(in crate::scheduler) fn break_off(&mut self, context: &QueueContext<'_>, slot: Slot) {
+        self.leave(context, slot);
         self.get_mut(slot).place = Place::Unschedulable;
         self.unschedulable.insert(slot);
     }

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::json;
-use supercargo_framework::GoDuration;
+use supercargo_model::GoDuration;
 use tokio::time::Instant;
 
 use crate::leader::{InvalidSettings, LeaderSettings, LeaseRecord, Moment, Observed, Step, decide, released};

@@ -11,7 +11,7 @@ use supercargo_model::names::{label_key_problems, resource};
 use supercargo_model::wire::null_default;
 use supercargo_model::{Kind, KindId, NodeRef, Object, Objects, Pod, Resources, Row, Snapshot};
 
-use super::rows::{self, AskedColumn, MAX_COLUMNS, Share};
+use super::rows::{self, AskedColumn, COLUMNS_MAX, Share};
 use super::strategy::{ScoringStrategy, ScoringStrategyType};
 use super::{Sums, level};
 use crate::kubernetes::dynamic_resources::{IMPLICIT_PREFIX, is_device_backed};
@@ -190,8 +190,8 @@ impl Score for NodeResourcesFit {
             ScoringStrategyType::MostAllocated => Share::Taken,
             _ => return false,
         };
-        let mut asked = [None; MAX_COLUMNS];
-        if requests.len() > MAX_COLUMNS {
+        let mut asked = [None; COLUMNS_MAX];
+        if requests.len() > COLUMNS_MAX {
             return false;
         }
         for ((place, spec), request) in asked.iter_mut().zip(&self.strategy.resources).zip(requests) {

@@ -2,11 +2,11 @@
 //!
 //! The loops are plain and without branches, so that the compiler can do several rows at a time, as many as the processor
 //! can: `pulp` has each loop compiled for different ones, and picks. Amounts are floating
-//! point numbers, for which there is such a division; up to `MAX_EXACT_AMOUNT` a quotient of a hundredfold amount is
+//! point numbers, for which there is such a division; up to `EXACT_AMOUNT_MAX` a quotient of a hundredfold amount is
 //! never rounded up to the next whole number, so cutting off the fraction gives what whole numbers give.
 
 use pulp::{Arch, NullaryFnOnce};
-use supercargo_framework::{Amount, ColumnResource, ColumnView, MAX_EXACT_AMOUNT, MAX_NODE_SCORE};
+use supercargo_framework::{Amount, ColumnResource, ColumnView, EXACT_AMOUNT_MAX, MAX_NODE_SCORE};
 use supercargo_model::Resources;
 use supercargo_model::names::resource;
 
@@ -20,7 +20,7 @@ const NOTHING_ASKED: f64 = f64::NEG_INFINITY;
 const MIN_WIDE_ROWS: usize = 64;
 
 /// How many resources have columns.
-pub(super) const MAX_COLUMNS: usize = 3;
+pub(super) const COLUMNS_MAX: usize = 3;
 
 /// A resource of all nodes, and how much of it the pod asks for.
 #[derive(Clone, Copy)]
@@ -52,7 +52,7 @@ impl<'a> AskedColumn<'a> {
             Sums::Requested => Amount::Requested,
             Sums::NonZero => Amount::NonZero,
         };
-        let exact = columns.are_exact() && (0..=MAX_EXACT_AMOUNT).contains(&asked);
+        let exact = columns.are_exact() && (0..=EXACT_AMOUNT_MAX).contains(&asked);
         exact.then_some(AskedColumn {
             columns,
             resource: column,
@@ -161,7 +161,7 @@ impl NullaryFnOnce for Shares<'_> {
 
 /// The mean of the shares of several resources, by weight; one that a node does not have does not count for it.
 pub(super) fn score_by_share(
-    columns: &[Option<(i64, AskedColumn<'_>)>; MAX_COLUMNS],
+    columns: &[Option<(i64, AskedColumn<'_>)>; COLUMNS_MAX],
     share: Share,
     scores: &mut [i32],
 ) {

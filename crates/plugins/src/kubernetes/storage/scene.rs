@@ -16,17 +16,9 @@ use supercargo_model::{
 pub(in crate::kubernetes) fn cluster(objects: &[Value]) -> Snapshot {
     let mut cluster = Cluster::default();
     for object in objects {
-        match decoder().decode(&object.to_string()).expect("an object") {
-            Decoded::Node(node) => {
-                cluster.put_node(&node);
-            }
-            Decoded::Pod(words) => {
-                let pod = Arc::new(cluster.interner().pod(*words));
-                cluster.add_pod(pod).expect("a bound pod");
-            }
-            Decoded::Object(object) => cluster.put_object(object),
-            Decoded::Unread { .. } => panic!("nobody reads {object}"),
-        }
+        let decoded = decoder().decode(&object.to_string()).expect("an object");
+        assert!(!matches!(decoded, Decoded::Unread { .. }), "nobody reads {object}");
+        cluster.add(decoded).expect("the cluster takes it");
     }
     cluster.snapshot().clone()
 }

@@ -8,7 +8,7 @@ use supercargo_framework::Notice;
 use supercargo_model::Pod;
 
 use super::{Event, Series};
-use crate::clock::{microseconds, seconds};
+use crate::time::{microseconds, seconds};
 
 /// A note has at most so many bytes; the API's limit.
 const NOTE_BYTES_MAX: usize = 1024;

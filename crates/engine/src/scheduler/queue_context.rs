@@ -1,23 +1,24 @@
-//! What the queue asks the plugins.
+//! What the queue asks the plugins: which pod is first, which plugin holds a pod back, which pods an event helps.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use supercargo_framework::{ClusterEvent, Context, Enqueue, Hint, Profile};
-use supercargo_model::Pod;
+use supercargo_model::{Pod, Timestamp};
 
 use super::happenings::Happening;
 use super::queue::Waiting;
 
-/// The plugins, and what they look at, while the queue does something.
-pub(super) struct House<'a> {
+/// The plugins and the cluster that they look at, lent to the queue for one of its operations.
+pub(super) struct QueueContext<'a> {
+    /// The cluster and the time, as plugins are given them.
     pub(super) context: Context<'a>,
     pub(super) profiles: &'a [Profile],
     /// The pods whose victims are being evicted. They are held back until that is over.
     pub(super) preempting: &'a FxHashSet<Arc<str>>,
 }
 
-/// Who holds a pod back.
+/// What holds a pod back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gate {
     /// A plugin's PreEnqueue.
@@ -28,15 +29,20 @@ pub(super) enum Gate {
     NoProfile,
 }
 
-/// Whether a pod is tried again because of something that happened.
+/// Whether, and when, a pod is tried again because of something that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Verdict {
+pub(super) enum Retry {
     Skip,
     AfterBackoff,
     Immediately,
 }
 
-impl House<'_> {
+impl QueueContext<'_> {
+    /// The time of what the queue does.
+    pub(super) fn now(&self) -> Timestamp {
+        self.context.now
+    }
+
     /// Whether a pod is tried before another. All profiles sort alike; pods that are alike are tried as they came.
     pub(super) fn less(&self, a: &Waiting, b: &Waiting) -> bool {
         let sort = self.profiles.first().and_then(|profile| profile.queue_sort.first());
@@ -47,7 +53,7 @@ impl House<'_> {
         !sort.plugin.less(&self.context, &b.queued, &a.queued) && a.arrival < b.arrival
     }
 
-    /// Who holds the pod back, if anybody does. Whoever did so before is asked first.
+    /// The gate that holds the pod back, if one does. The plugin that did so before is asked first.
     pub(super) fn gate(&self, waiting: &Waiting) -> Option<Gate> {
         let pod = &*waiting.queued.pod;
         if self.preempting.contains(&pod.uid) {
@@ -81,14 +87,14 @@ impl House<'_> {
     }
 
     /// Whether something that happened may help a pod that was rejected.
-    pub(super) fn verdict(&self, waiting: &Waiting, happening: &Happening) -> Verdict {
+    pub(super) fn retry(&self, waiting: &Waiting, happening: &Happening) -> Retry {
         if waiting.is_blameless() {
-            return Verdict::AfterBackoff;
+            return Retry::AfterBackoff;
         }
-        let Some(profile) = self.profile(waiting) else { return Verdict::Skip };
+        let Some(profile) = self.profile(waiting) else { return Retry::Skip };
         let pod = &*waiting.queued.pod;
         let change = happening.what.change();
-        let mut verdict = Verdict::Skip;
+        let mut retry = Retry::Skip;
         for plugin in waiting.rejectors.iter().chain(&waiting.pending) {
             let hint = match enqueue_of(profile, plugin) {
                 // It does not say what it waits for, so it waits for everything.
@@ -97,13 +103,13 @@ impl House<'_> {
             };
             if hint == Hint::Queue {
                 let urgent = waiting.pending.contains(plugin);
-                verdict = verdict.max(if urgent { Verdict::Immediately } else { Verdict::AfterBackoff });
+                retry = retry.max(if urgent { Retry::Immediately } else { Retry::AfterBackoff });
             }
         }
-        verdict
+        retry
     }
 
-    /// Whether whoever holds a pod back wants to hear of such an event.
+    /// Whether the gate that holds a pod back may open at such an event.
     pub(super) fn opens(&self, gate: Gate, waiting: &Waiting, event: ClusterEvent) -> bool {
         match gate {
             // It opens with another configuration.
@@ -116,7 +122,7 @@ impl House<'_> {
         }
     }
 
-    /// Whether somebody is responsible for a pod.
+    /// Whether a profile is responsible for a pod.
     pub(super) fn has_profile(&self, waiting: &Waiting) -> bool {
         self.profile(waiting).is_some()
     }

@@ -1,10 +1,9 @@
 //! Tells people what happened, as events that `kubectl describe` shows.
 //!
 //! What is the same as something told shortly before is counted with it instead of being told again, as client-go's
-//! `tools/events` does. [`Recorder`] decides that; it does no I/O. [`Sink`] writes to the server.
+//! `tools/events` does. [`Recorder`] decides that, and an [`EventCall`] is what the server is told.
 
 mod body;
-mod sink;
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -13,9 +12,10 @@ use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHasher};
 use supercargo_framework::Notice;
-use supercargo_model::Timestamp;
+use supercargo_model::{KindId, ObjectKey, Timestamp};
 
-pub(crate) use sink::Sink;
+use crate::call::{Call, MERGE_PATCH};
+use crate::path;
 
 /// An event that was not repeated for so long is over; client-go's `finishTime`.
 const SERIES_OVER_AFTER: Duration = Duration::from_secs(6 * 60);
@@ -31,7 +31,7 @@ const HAPPENS_ONCE: &str = "Scheduled";
 
 /// Decides what is told, and what is only counted.
 #[derive(Debug)]
-pub(crate) struct Recorder {
+pub struct Recorder {
     hostname: Box<str>,
     remembered: FxHashMap<Likeness, Remembered>,
     /// In the order in which they were first told.
@@ -65,7 +65,7 @@ struct Remembered {
 
 /// An event as it was first told.
 #[derive(Debug)]
-pub(crate) struct Event {
+struct Event {
     notice: Notice,
     name: Box<str>,
     instance: Box<str>,
@@ -74,21 +74,65 @@ pub(crate) struct Event {
 
 /// How often an event was repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Series {
+struct Series {
     count: u32,
     last_at: Timestamp,
 }
 
+/// The API groups that have events. Old servers have them only in the core group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventGroup {
+    /// `events.k8s.io`
+    Events,
+    /// The core group.
+    Core,
+}
+
 /// Something to tell the server.
 #[derive(Clone, Debug)]
-pub(crate) struct EventCall {
+pub struct EventCall {
     event: Arc<Event>,
     /// It was told before, and this is how often it was repeated.
     series: Option<Series>,
 }
 
+impl EventGroup {
+    /// Events in this group.
+    pub fn kind(self) -> KindId {
+        let group = match self {
+            EventGroup::Events => "events.k8s.io",
+            EventGroup::Core => "",
+        };
+        KindId { group, version: "v1", kind: "Event", plural: "events" }
+    }
+}
+
+impl EventCall {
+    /// The request that creates the event.
+    pub fn creation(&self, group: EventGroup) -> Call {
+        let body = match group {
+            EventGroup::Events => body::event(&self.event, self.series),
+            EventGroup::Core => body::core_event(&self.event, self.series),
+        };
+        Call::post(path::of_kind_in(group.kind(), Some(&self.event.notice.pod.namespace)), body)
+    }
+
+    /// The request that says how often the event was repeated; none if it was not.
+    pub fn repetition(&self, group: EventGroup) -> Option<Call> {
+        let series = self.series?;
+        let body = match group {
+            EventGroup::Events => body::repetition(series),
+            EventGroup::Core => body::core_repetition(series),
+        };
+        let Event { notice, name, .. } = &*self.event;
+        let key = ObjectKey { namespace: notice.pod.namespace.as_ref().into(), name: name.clone() };
+        Some(Call::patch(path::of_object(group.kind(), &key, None), MERGE_PATCH, body))
+    }
+}
+
 impl Recorder {
-    pub(crate) fn new(hostname: &str) -> Self {
+    /// Events that were told by a process on this machine.
+    pub fn new(hostname: &str) -> Self {
         Recorder {
             hostname: hostname.into(),
             remembered: FxHashMap::default(),
@@ -99,7 +143,7 @@ impl Recorder {
     }
 
     /// What to tell the server of something that happened; nothing if it is only counted.
-    pub(crate) fn record(&mut self, notice: &Notice, at: Timestamp) -> Option<EventCall> {
+    pub fn record(&mut self, notice: &Notice, at: Timestamp) -> Option<EventCall> {
         let likeness = Likeness::of(notice);
         if let Some(remembered) = self.remembered.get_mut(&likeness) {
             let event = remembered.event.clone();
@@ -120,7 +164,7 @@ impl Recorder {
     }
 
     /// Forgets events that are over, and says what the server should know of those and of the ones that go on.
-    pub(crate) fn finish_old(&mut self, now: Timestamp) -> Vec<EventCall> {
+    pub fn finish_old(&mut self, now: Timestamp) -> Vec<EventCall> {
         let mut calls = Vec::new();
         self.remembered.retain(|_, remembered| {
             let last_at = remembered.series.map_or(remembered.event.at, |series| series.last_at);
@@ -139,14 +183,14 @@ impl Recorder {
     }
 
     /// Says what the server does not know yet, before everything ends.
-    pub(crate) fn finish_all(&mut self) -> Vec<EventCall> {
+    pub fn finish_all(&mut self) -> Vec<EventCall> {
         let order = std::mem::take(&mut self.order);
         let remembered = std::mem::take(&mut self.remembered);
         order.iter().filter_map(|likeness| remembered.get(likeness)?.untold()).collect()
     }
 
     /// How many repetitions were forgotten without being told, since somebody last asked.
-    pub(crate) fn take_lost(&mut self) -> u64 {
+    pub fn take_lost(&mut self) -> u64 {
         std::mem::take(&mut self.lost)
     }
 

@@ -13,12 +13,12 @@ use super::slots::Slots;
 /// Where two parts of a pod are kept, which equal parts of other pods share.
 pub(super) type Addresses = (usize, usize);
 
-/// All kinds of pods.
+/// All label groups.
 #[derive(Debug, Default)]
-pub(super) struct Kinds {
-    list: Slots<Kind>,
+pub(super) struct LabelGroups {
+    list: Slots<LabelGroup>,
     by_address: FxHashMap<Addresses, usize>,
-    /// The kinds that have a label.
+    /// The groups that have a label.
     by_label: FxHashMap<u64, Vec<usize>>,
     sweep_at: usize,
     sweep_min: usize,
@@ -26,7 +26,7 @@ pub(super) struct Kinds {
 
 /// Pods with the same labels in the same namespace.
 #[derive(Debug)]
-struct Kind {
+struct LabelGroup {
     /// One of them, held so that the addresses stay theirs.
     pod: Arc<Pod>,
     /// The sources that count them.
@@ -41,21 +41,21 @@ struct Pods {
     terminating: u32,
 }
 
-impl Kinds {
-    /// Below `sweep_min`, kinds without pods are not worth looking for.
+impl LabelGroups {
+    /// Below `sweep_min`, groups without pods are not worth looking for.
     pub(super) fn new(sweep_min: usize) -> Self {
-        Kinds { sweep_min, ..Kinds::default() }
+        LabelGroups { sweep_min, ..LabelGroups::default() }
     }
 
-    /// The number of a pod's kind; if it is new, `matching` says which sources count such pods.
+    /// The number of a pod's label group; if it is new, `matching` says which sources count such pods.
     pub(super) fn of(&mut self, pod: &Arc<Pod>, matching: impl FnOnce(&Pod) -> Vec<SourceId>) -> usize {
         let address = (pod.labels.address(), Arc::as_ptr(&pod.namespace).addr());
         if let Some(number) = self.by_address.get(&address) {
             return *number;
         }
         self.sweep();
-        let kind = Kind { pod: pod.clone(), sources: matching(pod), by_row: FxHashMap::default() };
-        let number = self.list.insert(kind);
+        let group = LabelGroup { pod: pod.clone(), sources: matching(pod), by_row: FxHashMap::default() };
+        let number = self.list.insert(group);
         self.by_address.insert(address, number);
         for label in pod.labels.iter() {
             self.by_label.entry(hash_label(label)).or_default().push(number);
@@ -71,20 +71,20 @@ impl Kinds {
         is_terminating: bool,
         change: i64,
     ) -> &[SourceId] {
-        let kind = self.list.get_mut(number).expect("a kind with a number is in the list");
-        let pods = kind.by_row.entry(row).or_default();
+        let group = self.list.get_mut(number).expect("a group with a number is in the list");
+        let pods = group.by_row.entry(row).or_default();
         let count = if is_terminating { &mut pods.terminating } else { &mut pods.staying };
         *count = count.saturating_add_signed(change as i32);
         if pods.staying + pods.terminating == 0 {
-            kind.by_row.remove(&row);
+            group.by_row.remove(&row);
         }
-        &kind.sources
+        &group.sources
     }
 
     /// Forgets the pods in a row.
     pub(super) fn lift(&mut self, row: u32) {
-        for kind in self.list.values_mut() {
-            kind.by_row.remove(&row);
+        for group in self.list.values_mut() {
+            group.by_row.remove(&row);
         }
     }
 
@@ -92,12 +92,12 @@ impl Kinds {
     pub(super) fn adopt(&mut self, source: SourceId, matcher: &PodMatcher) -> Vec<(u32, i64)> {
         let mut counts = Vec::new();
         for number in self.candidates(matcher) {
-            let Some(kind) = self.list.get_mut(number).filter(|kind| matcher.matches_labels(&kind.pod))
+            let Some(group) = self.list.get_mut(number).filter(|group| matcher.matches_labels(&group.pod))
             else {
                 continue;
             };
-            kind.sources.push(source);
-            for (row, pods) in &kind.by_row {
+            group.sources.push(source);
+            for (row, pods) in &group.by_row {
                 let terminating = if matcher.counts_terminating { pods.terminating } else { 0 };
                 counts.push((*row, i64::from(pods.staying + terminating)));
             }
@@ -106,40 +106,40 @@ impl Kinds {
         counts
     }
 
-    /// Lets nobody count for a source any more.
+    /// Counts no pods for a source any more.
     pub(super) fn abandon(&mut self, source: SourceId, matcher: &PodMatcher) {
         for number in self.candidates(matcher) {
-            if let Some(kind) = self.list.get_mut(number) {
-                kind.sources.retain(|id| *id != source);
+            if let Some(group) = self.list.get_mut(number) {
+                group.sources.retain(|id| *id != source);
             }
         }
     }
 
-    /// The kinds that a matcher may mean.
+    /// The groups that a matcher may mean.
     fn candidates(&self, matcher: &PodMatcher) -> Vec<usize> {
         match matcher.common_label() {
-            None => self.list.places().collect(),
+            None => self.list.positions().collect(),
             Some(label) => {
-                let mut kinds = self.by_label.get(&hash_label(label)).cloned().unwrap_or_default();
-                // A kind with two labels that have the same hash is there twice.
-                kinds.sort_unstable();
-                kinds.dedup();
-                kinds
+                let mut groups = self.by_label.get(&hash_label(label)).cloned().unwrap_or_default();
+                // A group with two labels that have the same hash is there twice.
+                groups.sort_unstable();
+                groups.dedup();
+                groups
             }
         }
     }
 
-    /// Drops kinds without pods, when there have come to be many kinds.
+    /// Drops groups without pods, when there have come to be many groups.
     fn sweep(&mut self) {
         if self.by_address.len() < self.sweep_at.max(self.sweep_min) {
             return;
         }
-        self.list.remove_unless(|kind| !kind.by_row.is_empty());
+        self.list.remove_unless(|group| !group.by_row.is_empty());
         let list = &self.list;
         self.by_address.retain(|_, number| list.get(*number).is_some());
-        self.by_label.retain(|_, kinds| {
-            kinds.retain(|number| list.get(*number).is_some());
-            !kinds.is_empty()
+        self.by_label.retain(|_, groups| {
+            groups.retain(|number| list.get(*number).is_some());
+            !groups.is_empty()
         });
         self.sweep_at = 2 * self.by_address.len();
     }

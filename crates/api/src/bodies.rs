@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 use supercargo_framework::{Nomination, PodCondition};
 use supercargo_model::{Pod, Timestamp};
 
-use crate::clock::seconds;
+use crate::time::seconds;
 
 /// A binding of a pod to a node. The UID keeps it from meeting another pod of the same name.
-pub(super) fn binding(pod: &Pod, node: &str) -> Vec<u8> {
+pub(crate) fn binding(pod: &Pod, node: &str) -> Vec<u8> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Binding<'a> {
@@ -38,7 +38,7 @@ pub(super) fn binding(pod: &Pod, node: &str) -> Vec<u8> {
 }
 
 /// A strategic merge patch of a pod's status; none if it changes nothing.
-pub(super) fn status(
+pub(crate) fn status(
     pod: &Pod,
     condition: Option<&PodCondition>,
     nomination: &Nomination,
@@ -72,7 +72,7 @@ pub(super) fn status(
 }
 
 /// A strategic merge patch that says on a pod why it has to go.
-pub(super) fn disruption(victim: &Pod, preemptor: &Pod, now: Timestamp) -> Vec<u8> {
+pub(crate) fn disruption(victim: &Pod, preemptor: &Pod, now: Timestamp) -> Vec<u8> {
     let condition = json!({
         "type": "DisruptionTarget",
         "status": "True",
@@ -84,7 +84,7 @@ pub(super) fn disruption(victim: &Pod, preemptor: &Pod, now: Timestamp) -> Vec<u
 }
 
 /// Options that delete this pod, and no other of its name.
-pub(super) fn deletion(uid: &str) -> Vec<u8> {
+pub(crate) fn deletion(uid: &str) -> Vec<u8> {
     json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": uid } })
         .to_string()
         .into_bytes()

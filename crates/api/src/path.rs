@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use supercargo_model::{KindId, ObjectKey};
 
 /// `/api/v1` or `/apis/GROUP/VERSION`: where the server tells what it has of a version.
-pub(crate) fn of_version(kind: KindId) -> String {
+pub fn of_version(kind: KindId) -> String {
     match kind.group {
         "" => format!("/api/{}", kind.version),
         group => format!("/apis/{group}/{}", kind.version),
@@ -13,12 +13,12 @@ pub(crate) fn of_version(kind: KindId) -> String {
 }
 
 /// Where all objects of a kind are.
-pub(crate) fn of_kind(kind: KindId) -> String {
+pub fn of_kind(kind: KindId) -> String {
     format!("{}/{}", of_version(kind), kind.plural)
 }
 
 /// Where all objects of a kind are, or those of a namespace.
-pub(crate) fn of_kind_in(kind: KindId, namespace: Option<&str>) -> String {
+pub fn of_kind_in(kind: KindId, namespace: Option<&str>) -> String {
     let Some(namespace) = namespace else { return of_kind(kind) };
     let mut path = of_version(kind);
     path.push_str("/namespaces/");
@@ -29,7 +29,7 @@ pub(crate) fn of_kind_in(kind: KindId, namespace: Option<&str>) -> String {
 }
 
 /// Where one object is.
-pub(crate) fn of_object(kind: KindId, key: &ObjectKey, subresource: Option<&str>) -> String {
+pub fn of_object(kind: KindId, key: &ObjectKey, subresource: Option<&str>) -> String {
     let mut path = of_version(kind);
     if !key.namespace.is_empty() {
         path.push_str("/namespaces/");
@@ -47,7 +47,7 @@ pub(crate) fn of_object(kind: KindId, key: &ObjectKey, subresource: Option<&str>
 }
 
 /// Where a pod is.
-pub(crate) fn of_pod(namespace: &str, name: &str, subresource: Option<&str>) -> String {
+pub fn of_pod(namespace: &str, name: &str, subresource: Option<&str>) -> String {
     let mut path = String::with_capacity(64);
     path.push_str("/api/v1/namespaces/");
     push_escaped(&mut path, namespace);
@@ -61,7 +61,7 @@ pub(crate) fn of_pod(namespace: &str, name: &str, subresource: Option<&str>) -> 
 }
 
 /// Writes a part of a path, or a value in a query, so that nothing in it is taken for something else.
-pub(crate) fn push_escaped(path: &mut String, part: &str) {
+pub fn push_escaped(path: &mut String, part: &str) {
     for byte in part.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             path.push(char::from(byte));

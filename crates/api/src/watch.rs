@@ -14,15 +14,16 @@ const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// An event of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct EventWords<'a> {
-    pub(super) kind: EventKind,
+pub struct EventWords<'a> {
+    /// What happened.
+    pub kind: EventKind,
     /// The object as text.
-    pub(super) object: &'a str,
+    pub object: &'a str,
 }
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EventKind {
+pub enum EventKind {
     /// An object came, or changed.
     Put,
     /// An object went.
@@ -35,36 +36,41 @@ pub(super) enum EventKind {
 
 /// A bookmark.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Bookmark {
-    pub(super) resource_version: String,
+pub struct Bookmark {
+    /// How far the watch has come.
+    pub resource_version: String,
     /// The list in the stream ends here.
-    pub(super) ends_list: bool,
+    pub ends_list: bool,
 }
 
 /// What a server says at the end of a watch.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct ErrorWords {
-    pub(super) code: u16,
-    pub(super) message: String,
+pub struct ErrorWords {
+    /// The HTTP status that the error stands for.
+    pub code: u16,
+    /// What went wrong, for people.
+    pub message: String,
 }
 
 /// A part of a list.
 #[derive(Debug, Deserialize)]
-pub(super) struct PageWords<'a> {
-    pub(super) metadata: PageMetadataWords,
+pub struct PageWords<'a> {
+    /// The version of the list, and where the next part begins.
+    pub metadata: PageMetadataWords,
     /// `null` for a list without objects.
     #[serde(borrow, default)]
-    pub(super) items: Option<Vec<&'a RawValue>>,
+    pub items: Option<Vec<&'a RawValue>>,
 }
 
 /// How a list goes on.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct PageMetadataWords {
-    pub(super) resource_version: String,
+pub struct PageMetadataWords {
+    /// The version of the list: a watch goes on from there.
+    pub resource_version: String,
     /// Where the next part begins; empty after the last.
-    pub(super) r#continue: String,
+    pub r#continue: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -86,7 +92,7 @@ struct VersionWords<'a> {
 impl<'a> EventWords<'a> {
     /// Takes a line apart without looking into the object. If the object turns out to be none, the line was written in
     /// another way: then [`EventWords::read_carefully`].
-    pub(super) fn read(line: &'a str) -> Result<Self, String> {
+    pub fn read(line: &'a str) -> Result<Self, String> {
         let quick = line.strip_prefix(r#"{"type":""#).and_then(|rest| {
             let (kind, rest) = rest.split_once('"')?;
             let object = rest.strip_prefix(r#","object":"#)?.trim_end().strip_suffix('}')?;
@@ -95,7 +101,8 @@ impl<'a> EventWords<'a> {
         quick.map_or_else(|| EventWords::read_carefully(line), Ok)
     }
 
-    pub(super) fn read_carefully(line: &'a str) -> Result<Self, String> {
+    /// Takes a line apart however it is written.
+    pub fn read_carefully(line: &'a str) -> Result<Self, String> {
         #[derive(Deserialize)]
         struct Words<'a> {
             #[serde(borrow)]
@@ -123,7 +130,8 @@ impl EventKind {
 }
 
 impl Bookmark {
-    pub(super) fn read(object: &str) -> Result<Self, String> {
+    /// Reads the object of a bookmark.
+    pub fn read(object: &str) -> Result<Self, String> {
         let VersionedWords { metadata } = serde_json::from_str(object).map_err(|error| error.to_string())?;
         let annotations = metadata.annotations.unwrap_or_default();
         let ends_list = annotations.get(INITIAL_EVENTS_END).is_some_and(|value| value == "true");
@@ -132,7 +140,7 @@ impl Bookmark {
 }
 
 /// `metadata.resourceVersion` of an object.
-pub(super) fn resource_version(object: &str) -> Option<Cow<'_, str>> {
+pub fn resource_version(object: &str) -> Option<Cow<'_, str>> {
     if let Some(version) = leading_resource_version(object) {
         return Some(Cow::Borrowed(version));
     }

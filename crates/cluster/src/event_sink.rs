@@ -4,15 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use supercargo_model::KindId;
+use supercargo_api::{EventCall, EventGroup};
+use supercargo_client::{ApiServer, RequestError};
 use tokio::time::sleep;
 use tracing::info;
 
-use super::{Event, EventCall, Series, body};
 use crate::backoff::{Backoff, BackoffLimits, Chance};
-use crate::path;
 use crate::watch::is_served;
-use supercargo_client::{ApiServer, Call, MERGE_PATCH, RequestError};
 
 /// How often an event is tried to be told; client-go's `maxTriesPerEvent`.
 const TRIES_MAX: u32 = 12;
@@ -23,9 +21,6 @@ const BACKOFF: BackoffLimits = BackoffLimits {
     longest: Duration::from_secs(10),
     jitter: 1.0,
 };
-
-const EVENTS: KindId = KindId { group: "events.k8s.io", version: "v1", kind: "Event", plural: "events" };
-const CORE_EVENTS: KindId = KindId { group: "", version: "v1", kind: "Event", plural: "events" };
 
 /// Knows how to tell the server.
 #[derive(Debug)]
@@ -64,54 +59,31 @@ impl Sink {
         }
     }
 
-    async fn try_to_tell(&self, EventCall { event, series }: &EventCall) -> Result<(), RequestError> {
-        if let Some(series) = *series {
-            match self.repeat(event, series).await {
+    async fn try_to_tell(&self, event: &EventCall) -> Result<(), RequestError> {
+        if let Some(call) = event.repetition(self.group()) {
+            match self.server.perform(&call).await {
                 // It is not there any more, or not yet.
                 Err(error) if error.code() == Some(404) => {}
                 result => return result,
             }
         }
-        match self.create(event, *series).await {
+        match self.server.perform(&event.creation(self.group())).await {
             // An earlier try came through after all.
             Err(error) if error.code() == Some(409) => Ok(()),
             // That the namespace is not there is said with the same number.
-            Err(error) if error.code() == Some(404) && !self.is_core() => {
-                if is_served(&self.server, EVENTS).await? {
+            Err(error) if error.code() == Some(404) && self.group() != EventGroup::Core => {
+                if is_served(&self.server, EventGroup::Events.kind()).await? {
                     return Err(error);
                 }
                 info!("the server does not serve events.k8s.io/v1, events go to the core group");
                 self.is_core.store(true, Ordering::Relaxed);
-                self.create(event, *series).await
+                self.server.perform(&event.creation(EventGroup::Core)).await
             }
             result => result,
         }
     }
 
-    async fn create(&self, event: &Event, series: Option<Series>) -> Result<(), RequestError> {
-        let body = if self.is_core() { body::core_event(event, series) } else { body::event(event, series) };
-        let mut path = path::of_version(self.kind());
-        path.push_str("/namespaces/");
-        path::push_escaped(&mut path, &event.notice.pod.namespace);
-        path.push_str("/events");
-        self.server.perform(&Call::post(path, body)).await
-    }
-
-    async fn repeat(&self, event: &Event, series: Series) -> Result<(), RequestError> {
-        let body = if self.is_core() { body::core_repetition(series) } else { body::repetition(series) };
-        let mut path = path::of_version(self.kind());
-        path.push_str("/namespaces/");
-        path::push_escaped(&mut path, &event.notice.pod.namespace);
-        path.push_str("/events/");
-        path::push_escaped(&mut path, &event.name);
-        self.server.perform(&Call::patch(path, MERGE_PATCH, body)).await
-    }
-
-    fn is_core(&self) -> bool {
-        self.is_core.load(Ordering::Relaxed)
-    }
-
-    fn kind(&self) -> KindId {
-        if self.is_core() { CORE_EVENTS } else { EVENTS }
+    fn group(&self) -> EventGroup {
+        if self.is_core.load(Ordering::Relaxed) { EventGroup::Core } else { EventGroup::Events }
     }
 }

@@ -1,0 +1,149 @@
+//! What the plugins of a scheduler need to know of a cluster, taken together.
+
+use std::collections::BTreeSet;
+
+use supercargo_model::{Decoder, Kind, KindId, ReadableKind};
+
+use crate::profile::Profile;
+use crate::reads::{Query, QueryAnswer, Reads};
+
+/// What the plugins of all profiles read: which kinds are watched, how their objects are read, and who else is asked.
+#[derive(Clone, Debug, Default)]
+pub struct Needs {
+    /// What is read of each kind other than pods and nodes, each kind once.
+    read: Vec<ReadableKind>,
+    keeps_texts: bool,
+    queries: Vec<Query>,
+}
+
+impl Needs {
+    /// What these profiles need.
+    pub fn of<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> Self {
+        let mut needs = Needs::default();
+        for reads in profiles.into_iter().filter_map(|profile| profile.reads.as_ref()) {
+            needs.add(reads);
+        }
+        needs
+    }
+
+    fn add(&mut self, reads: &Reads) {
+        for kind in &reads.kinds {
+            self.read(*kind);
+        }
+        for query in &reads.queries {
+            if !self.queries.contains(query) {
+                self.queries.push(query.clone());
+            }
+        }
+        self.keeps_texts |= reads.raw_objects;
+    }
+
+    fn read(&mut self, kind: ReadableKind) {
+        if !self.read.iter().any(|known| known.id == kind.id) {
+            self.read.push(kind);
+        }
+    }
+
+    /// Objects of another kind are read as well.
+    #[must_use]
+    pub fn and(mut self, kind: ReadableKind) -> Self {
+        self.read(kind);
+        self
+    }
+
+    /// Pods and nodes keep their texts whatever the plugins say, if `keeps` says so: extenders are shown whole objects.
+    #[must_use]
+    pub fn and_texts(mut self, keeps: bool) -> Self {
+        self.keeps_texts |= keeps;
+        self
+    }
+
+    /// The kinds that are read from the API server: pods, nodes, and what the plugins declare. The answers to queries are not
+    /// among them, because the driver makes those itself.
+    pub fn kinds(&self) -> BTreeSet<KindId> {
+        let declared = self.read.iter().map(|kind| kind.id).filter(|kind| *kind != QueryAnswer::ID);
+        declared.chain([KindId::POD, KindId::NODE]).collect()
+    }
+
+    /// Whether pods and nodes keep their texts.
+    pub fn keeps_texts(&self) -> bool {
+        self.keeps_texts
+    }
+
+    /// Whom the driver asks besides the API server.
+    pub fn queries(&self) -> &[Query] {
+        &self.queries
+    }
+
+    /// Reads objects as these profiles want them.
+    pub fn decoder(&self) -> Decoder {
+        Decoder::new(self.read.iter().copied(), self.keeps_texts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use supercargo_model::kinds::{PersistentVolume, StorageClass};
+    use supercargo_model::{Decoded, Kind, KindId, ReadableKind};
+
+    use super::Needs;
+    use crate::profile::Profile;
+    use crate::reads::{Query, QueryAnswer, QuerySource, Reads};
+
+    fn profile(reads: Reads) -> Profile {
+        let mut profile = Profile::new("p");
+        profile.reads = Some(reads);
+        profile
+    }
+
+    fn query() -> Query {
+        let (refresh, deadline) = (Duration::from_secs(30), Duration::from_secs(5));
+        Query { name: "load".to_owned(), source: QuerySource::NodeMetrics, refresh, deadline }
+    }
+
+    #[test]
+    fn profiles_are_taken_together() {
+        let volumes = Reads::nothing().kind::<PersistentVolume>().kind::<StorageClass>();
+        let classes = Reads::nothing().kind::<StorageClass>().raw_objects();
+        let asks = || Reads::nothing().kind::<QueryAnswer>().query(query());
+        let (pod, node) = (KindId::POD, KindId::NODE);
+        let table = [
+            (vec![], vec![pod, node], false, 0),
+            (vec![Profile::new("empty")], vec![pod, node], false, 0),
+            (
+                vec![profile(volumes.clone())],
+                vec![pod, node, PersistentVolume::ID, StorageClass::ID],
+                false,
+                0,
+            ),
+            (
+                vec![profile(volumes), profile(classes)],
+                vec![pod, node, PersistentVolume::ID, StorageClass::ID],
+                true,
+                0,
+            ),
+            (vec![profile(asks()), profile(asks())], vec![pod, node], false, 1),
+        ];
+        for (profiles, kinds, keeps_texts, queries) in table {
+            let needs = Needs::of(&profiles);
+            assert_eq!(needs.kinds(), kinds.into_iter().collect(), "{profiles:?}");
+            assert_eq!(needs.keeps_texts(), keeps_texts, "{profiles:?}");
+            assert_eq!(needs.queries().len(), queries, "{profiles:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_needed_is_read() {
+        let class = r#"{"kind": "StorageClass", "apiVersion": "storage.k8s.io/v1", "metadata": {"name": "a"},
+            "provisioner": "x"}"#;
+        let node = r#"{"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n"}}"#;
+        let nothing = Needs::of(&[]);
+        assert!(matches!(nothing.decoder().decode(class), Ok(Decoded::Unread { .. })));
+        let more = nothing.and(ReadableKind::of::<StorageClass>()).and_texts(true).and_texts(false);
+        assert!(matches!(more.decoder().decode(class), Ok(Decoded::Object(_))));
+        let Ok(Decoded::Node(words)) = more.decoder().decode(node) else { panic!("the node is read") };
+        assert!(words.raw.is_some(), "the text is kept");
+    }
+}
