@@ -13,8 +13,7 @@ use supercargo_cluster::{
 };
 use supercargo_explain::{Comparison, Judgement, Onlooker, Tally, render_comparison, render_summary};
 use supercargo_framework::Registry;
-use supercargo_model::GoDuration;
-use supercargo_model::{Everything, KindId};
+use supercargo_model::{Everything, GoDuration, KindId, printable};
 use supercargo_operations::flags::{AccessFlags, LoggingFormat, ServingFlags};
 use supercargo_operations::logs;
 use supercargo_operations::metrics::{self, Exposition, ShadowMetrics};
@@ -243,11 +242,7 @@ impl Shadow {
         for comparison in comparisons {
             self.tally.add(comparison);
             self.count(comparison);
-            let text = match self.view {
-                ShadowView::Table => render_comparison(comparison),
-                ShadowView::Json => serde_json::to_string(comparison)? + "\n",
-            };
-            self.is_unread |= !print(&text)?;
+            self.is_unread |= !print(&line_of(comparison, self.view)?)?;
         }
         Ok(())
     }
@@ -298,6 +293,15 @@ impl Shadow {
     }
 }
 
+/// A comparison as one line, whatever the names in it are.
+fn line_of(comparison: &Comparison, view: ShadowView) -> anyhow::Result<String> {
+    let text = match view {
+        ShadowView::Table => render_comparison(comparison),
+        ShadowView::Json => serde_json::to_string(comparison)?,
+    };
+    Ok(format!("{}\n", printable(text.trim_end_matches('\n'))))
+}
+
 /// Prints at once, for whoever reads along; false if nobody does.
 fn print(text: &str) -> anyhow::Result<bool> {
     let mut stdout = io::stdout().lock();
@@ -305,5 +309,26 @@ fn print(text: &str) -> anyhow::Result<bool> {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(error).context("cannot write"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_forge_a_line() {
+        let comparison = Comparison {
+            pod: "default/a\nsame      default/b".to_owned(),
+            theirs: "\u{1b}[31mnode\u{202e}".to_owned(),
+            ours: None,
+            feasible: 0,
+            judgement: Judgement::Same,
+            held: Duration::ZERO,
+        };
+        for view in [ShadowView::Table, ShadowView::Json] {
+            let line = line_of(&comparison, view).expect("it can be written");
+            assert_eq!(line.find(['\n', '\u{1b}', '\u{202e}']), Some(line.len() - 1), "{line:?}");
+        }
     }
 }
