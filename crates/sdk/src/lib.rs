@@ -83,23 +83,23 @@ pub use {serde, serde_json};
 
 pub use supercargo_framework::{
     Actions, Args, Bind, Change, ClusterEvent, Code, Conclusion, Context, Cycle, Effect, Enqueue,
-    EventResource, Extensions, FieldProblem, FieldProblems, Filter, Fixes, GoDuration, Hint, InvalidDuration,
-    MAX_NODE_SCORE, Memories, Memory, News, NoArgs, NodeField, NodeRehearsal, NodeScore, NodeVictims,
-    Nomination, Normalization, Notice, Permit, PermitDecision, PermitResult, Plan, Plugin, PodCondition,
-    PodField, PodsToActivate, Point, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter,
-    PreFilterResult, PreScore, ProblemKind, Query, QueryAnswer, QuerySource, QueueSort, QueuedPod, Reads,
-    Rehearsal, Rejections, Reserve, Score, Status, Step, Unread,
+    EventResource, Extensions, FieldProblem, FieldProblems, Filter, Fixes, Hint, MAX_NODE_SCORE, Memories,
+    Memory, News, NoArgs, NodeField, NodeRehearsal, NodeScore, NodeVictims, Nomination, Normalization,
+    Notice, Permit, PermitDecision, PermitResult, Plan, Plugin, PodCondition, PodField, PodsToActivate,
+    Point, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult, PreScore,
+    ProblemKind, Query, QueryAnswer, QuerySource, QueueSort, QueuedPod, Reads, Rehearsal, Rejections,
+    Reserve, Score, Status, Step, Unread,
 };
 pub use supercargo_model::{
-    Kind, KindId, LabelLookup, LabelSelector, Labels, MetadataWords, Node, NodeRef, NodeSelector, Object,
-    ObjectKey, Objects, Pod, PodSpec, Quantity, RawObject, ResourceList, Resources, Row, SelectableNode,
-    Snapshot, Timestamp,
+    GoDuration, InvalidDuration, Kind, KindId, LabelLookup, LabelSelector, Labels, MetadataWords, Node,
+    NodeRef, NodeSelector, Object, ObjectKey, Objects, Pod, PodSpec, Quantity, RawObject, ResourceList,
+    Resources, Row, SelectableNode, Snapshot, Timestamp,
 };
 pub use supercargo_model::{kinds, labels, node_selector, pod, quantity, resources, taints, wire};
 
 /// Many nodes at a time: for filters and scores that are loops over numbers.
 pub mod columns {
-    pub use supercargo_framework::{Amount, ColumnResource, ColumnView, Columns, MAX_EXACT_AMOUNT};
+    pub use supercargo_framework::{Amount, ColumnResource, ColumnView, Columns, EXACT_AMOUNT_MAX};
 }
 
 /// Answers that depend on other nodes only through counts of pods.
