@@ -119,7 +119,7 @@ impl Drop for Folder {
 #[track_caller]
 fn check(test: &str, line: &str, code: u8, expected: &[&str]) {
     let folder = Folder::new(test);
-    let with = folder.run(line, |plugins| plugins.add::<Berths>());
+    let with = folder.run(line, Plugins::add::<Berths>);
     let text = format!("{}{}", with.stdout, with.stderr);
     assert_eq!(with.code, code, "{text}");
     for expected in expected {
@@ -140,7 +140,7 @@ fn config_check_reads_its_arguments() {
     let folder = Folder::new("arguments");
     let wrong = CONFIG.replace("node: NODE", "nodes: n1");
     std::fs::write(folder.path("config.yaml"), wrong).expect("the folder can be written");
-    let outcome = folder.run("supercargo config check @config.yaml", |plugins| plugins.add::<Berths>());
+    let outcome = folder.run("supercargo config check @config.yaml", Plugins::add::<Berths>);
     assert!(outcome.stdout.contains("C021"), "{outcome:?}");
     assert!(outcome.stdout.contains("unknown field \"nodes\""), "{outcome:?}");
 }
@@ -149,7 +149,7 @@ fn config_check_reads_its_arguments() {
 fn config_default_prints_its_arguments() {
     let folder = Folder::new("default");
     let line = "supercargo config default --config @config.yaml";
-    let outcome = folder.run(line, |plugins| plugins.add::<Berths>());
+    let outcome = folder.run(line, Plugins::add::<Berths>);
     assert_eq!(outcome.code, 0, "{outcome:?}");
     for expected in ["kind: BerthsArgs", "node: n1", "- name: Berths"] {
         assert!(outcome.stdout.contains(expected), "{expected:?} is missing in:\n{}", outcome.stdout);
@@ -197,7 +197,7 @@ fn bench_measures_it() {
 fn run_begins_with_it() {
     let folder = Folder::new("run");
     let line = "supercargo run --config @config.yaml --write-config-to @written.yaml";
-    let outcome = folder.run(line, |plugins| plugins.add::<Berths>());
+    let outcome = folder.run(line, Plugins::add::<Berths>);
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let written = std::fs::read_to_string(folder.path("written.yaml")).expect("it was written");
     assert!(written.contains("- name: Berths"), "{written}");
@@ -217,7 +217,7 @@ fn a_name_that_is_taken_is_an_error() {
             points
         }
     }
-    let outcome = outcome_of(["supercargo", "--version"], |plugins| plugins.add::<Taken>());
+    let outcome = outcome_of(["supercargo", "--version"], Plugins::add::<Taken>);
     let expected =
         "error: a plugin named NodeName already exists: give the one that this program adds another NAME\n";
     assert_eq!((outcome.stderr.as_str(), outcome.code), (expected, 1));
