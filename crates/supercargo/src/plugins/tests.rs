@@ -30,7 +30,7 @@ impl Filter for Berths {
 
 #[test]
 fn verdicts_judge_with_it() {
-    let registry = Plugins::with(|plugins| plugins.add::<Berths>()).expect("the name is free");
+    let registry = Plugins::with(Plugins::add::<Berths>).expect("the name is free");
     let case = r#"{"name":"c","config":{"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"KubeSchedulerConfiguration",
         "profiles":[{"plugins":{"multiPoint":{"enabled":[{"name":"Berths"}]}}}]},
         "objects":[{"apiVersion":"v1","kind":"Node","metadata":{"name":"n2"},"status":{"allocatable":{"cpu":"4","pods":"9"}}}],

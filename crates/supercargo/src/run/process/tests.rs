@@ -168,7 +168,7 @@ async fn a_process_schedules_with_a_plugin_that_was_added() {
     let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
     let profile = "profiles: [{plugins: {multiPoint: {enabled: [{name: OnlyA}]}}}]\n";
     let files = Files::from_fn(move |_| Ok(format!("{head}{profile}").into_bytes()));
-    let plugins = Plugins::with(|plugins| plugins.add::<OnlyA>()).expect("the name is free");
+    let plugins = Plugins::with(Plugins::add::<OnlyA>).expect("the name is free");
     let flags = ["--config=/config.yaml", "--leader-elect=false"];
     let replica = Replica::with_plugins(&server, &flags, &files, virtual_clock(), plugins);
     sleep(Duration::from_secs(10)).await;
