@@ -16,6 +16,10 @@ SUPERCARGO = Path(
 )
 # Our binary with the feature `test-faults`, if there is one.
 FAULTY = Path(os.environ["SUPERCARGO_FAULTS"]) if os.environ.get("SUPERCARGO_FAULTS") else None
+# The folder with the programs of examples/, which `cargo build` in that folder makes.
+EXAMPLES = Path(
+    os.environ.get("SUPERCARGO_EXAMPLES") or Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "debug"
+)
 # Whether the folders with logs and data stay.
 KEEP = bool(os.environ.get("E2E_KEEP"))
 

@@ -368,6 +368,7 @@ fn outcome(evaluation: &Evaluation, cluster: &Snapshot) -> Outcome {
         row,
         node: cluster.node(row).name().clone(),
         score: total.map_or(0, |(_, total)| *total),
+        evaluated: evaluation.feasible.len() + evaluation.diagnosis.nodes.len(),
         feasible: evaluation.feasible.len(),
         plans: evaluation.plans.clone(),
     }
@@ -377,16 +378,18 @@ fn outcome(evaluation: &Evaluation, cluster: &Snapshot) -> Outcome {
 fn compare(expected: &Outcome, actual: &Outcome) -> Result<(), String> {
     match (expected, actual) {
         (
-            Outcome::Place { row, node, score, feasible, plans },
+            Outcome::Place { row, node, score, evaluated, feasible, plans },
             Outcome::Place {
                 row: actual_row,
                 node: actual_node,
                 score: actual_score,
+                evaluated: actual_evaluated,
                 feasible: actual_feasible,
                 plans: actual_plans,
             },
         ) => {
             same("score", score, actual_score)?;
+            same("number of nodes looked at", evaluated, actual_evaluated)?;
             same("number of feasible nodes", feasible, actual_feasible)?;
             same("node", node, actual_node)?;
             same("row", row, actual_row)?;

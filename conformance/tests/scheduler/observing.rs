@@ -73,6 +73,7 @@ fn a_binding_takes_from_its_order_to_its_conclusion() {
     let mut world = World::new();
     world.set_slow(true);
     world.put(node("n1"));
+    world.put(node("n2").unschedulable());
     world.put(pod("a"));
     world.pass(3);
     world.set_slow(false);
@@ -101,7 +102,14 @@ fn a_binding_takes_from_its_order_to_its_conclusion() {
     );
     let bound = seen.iter().find(|seen| matches!(seen, Observation::Bound { .. }));
     let Some(Observation::Bound {
-        pod, attempts: 1, since_queued, since_attempt, was_flushed: false, ..
+        pod,
+        evaluated_nodes: 2,
+        feasible_nodes: 1,
+        attempts: 1,
+        since_queued,
+        since_attempt,
+        was_flushed: false,
+        ..
     }) = bound
     else {
         panic!("{seen:?}")

@@ -23,7 +23,7 @@ impl OrderLog {
                 info!(target: "v3", pod = pod.key(), node = &**node, feasibleNodes = feasible, "Pod gets a node");
             }
             Outcome::Unschedulable { message, .. } => {
-                info!(target: "v2", err = message, pod = pod.key(), "Unable to schedule pod; no fit; waiting");
+                info!(target: "v2", pod = pod.key(), err = message, "Unable to schedule pod; no fit; waiting");
             }
             Outcome::Failed { error } => {
                 if self.limited.admits("schedule") {
@@ -36,8 +36,15 @@ impl OrderLog {
     /// The scheduler did something else.
     pub(crate) fn observed(&self, observation: &Observation) {
         match observation {
-            Observation::Bound { pod, node, .. } => {
-                info!(target: "v2", pod = pod.key(), node = &**node, "Successfully bound pod to node");
+            Observation::Bound { pod, node, evaluated_nodes, feasible_nodes, .. } => {
+                info!(
+                    target: "v2",
+                    pod = pod.key(),
+                    node = &**node,
+                    evaluatedNodes = evaluated_nodes,
+                    feasibleNodes = feasible_nodes,
+                    "Successfully bound pod to node"
+                );
             }
             Observation::NotBound { pod, node, is_rejected, message, .. } => {
                 self.not_bound(pod, node, *is_rejected, message);

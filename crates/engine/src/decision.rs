@@ -37,7 +37,9 @@ pub enum Outcome {
         node: Arc<str>,
         /// Its total score; 0 if there was no choice.
         score: i64,
-        /// How many nodes were feasible.
+        /// How many nodes were looked at.
+        evaluated: usize,
+        /// How many of them were feasible.
         feasible: usize,
         /// What has to be done there first, such as binding volumes, and by which plugin.
         plans: Vec<(&'static str, Plan)>,
@@ -75,6 +77,7 @@ impl Outcome {
                     row,
                     node: cluster.node(row).name().clone(),
                     score: place.and_then(|place| evaluation.totals.get(place)).copied().unwrap_or(0),
+                    evaluated: evaluation.feasible.len() + evaluation.diagnosis.nodes.len(),
                     feasible: evaluation.feasible.len(),
                     plans: evaluation.plans,
                 }
@@ -98,9 +101,9 @@ impl Outcome {
     /// All of the outcome, with pods by name.
     fn words(&self) -> String {
         match self {
-            Outcome::Place { row, node, score, feasible, plans } => {
+            Outcome::Place { row, node, score, evaluated, feasible, plans } => {
                 format!(
-                    "place on {node} (row {}), score {score}, {feasible} feasible, plans {plans:?}",
+                    "place on {node} (row {}), score {score}, {feasible} of {evaluated} feasible, plans {plans:?}",
                     row.0
                 )
             }

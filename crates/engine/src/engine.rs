@@ -294,7 +294,10 @@ impl Engine {
             Answer::Unknown => None,
             Answer::Place { row, score, feasible, plans } => {
                 let node = context.cluster.node(row).name().clone();
-                Some(Outcome::Place { row, node, score, feasible, plans })
+                // The index looks at all nodes, unless the nominated one will do.
+                let is_nominated = rules.prefer_nominated_node && pod.nominated_node_name() == Some(&node);
+                let evaluated = if is_nominated { 1 } else { context.cluster.node_count() };
+                Some(Outcome::Place { row, node, score, evaluated, feasible, plans })
             }
             Answer::Unfit(unfit) => Some(unfit_outcome(&question, &unfit)),
         })

@@ -1,19 +1,25 @@
 //! The `supercargo` program as a library: one subcommand a file, and the [`Process`] that schedules.
 //!
-//! A plugin author's own `main` is one call. Every subcommand then knows the plugins that the closure registers beside
-//! Kubernetes' own: `run` schedules with them, `explain` explains them, `config check` accepts them, `rbac` prints what they
-//! read.
+//! A plugin author's own `main` is one call. Every subcommand then knows the plugins that the closure adds to Kubernetes'
+//! own: `run` schedules with them, `explain` explains them, `config check` accepts them, `rbac` prints what they read.
 //!
 //! ```no_run
 //! use std::process::ExitCode;
+//! # use supercargo_sdk::prelude::*;
+//! # struct MyPlugin;
+//! # impl Plugin for MyPlugin {
+//! #     const NAME: &'static str = "MyPlugin";
+//! #     type Args = NoArgs;
+//! #     fn new(_: NoArgs) -> Self { MyPlugin }
+//! #     fn extensions(points: Extensions<Self>) -> Extensions<Self> { points }
+//! # }
 //!
 //! fn main() -> ExitCode {
-//!     supercargo::main_with(|_registry| {
-//!         // _registry.register::<MyPlugin>()?;
-//!         Ok(())
-//!     })
+//!     supercargo::main_with(|plugins| plugins.add::<MyPlugin>())
 //! }
 //! ```
+//!
+//! Plugins are written with the crate `supercargo-sdk`.
 
 #![warn(missing_docs)]
 
@@ -32,7 +38,9 @@ mod input;
 mod live;
 mod loaded_config;
 mod named;
+mod new_plugin;
 mod outcome;
+mod plugins;
 mod progress;
 mod rbac;
 mod run;
@@ -62,20 +70,21 @@ use crate::config_convert::ConvertOptions;
 use crate::config_default::DefaultOptions;
 use crate::dump::DumpOptions;
 use crate::explain::ExplainOptions;
+use crate::new_plugin::NewPluginOptions;
 use crate::rbac::RbacOptions;
 use crate::shadow::ShadowOptions;
-use supercargo_framework::{DuplicatePlugin, Registry};
+use supercargo_framework::Registry;
 use supercargo_operations::flags::RunFlags;
 
 pub use crate::outcome::Outcome;
+pub use crate::plugins::{Plugins, TakenName};
 pub use crate::run::process::{Ended, Process, Surroundings};
 
-/// Runs the command line of this process with the plugins of Kubernetes and those that `register` adds, and returns the
-/// exit code: 0 for success, 1 for failure, 2 for wrong usage.
-pub fn main_with(register: impl FnOnce(&mut Registry) -> Result<(), DuplicatePlugin>) -> ExitCode {
-    let mut registry = supercargo_plugins::registry();
-    let outcome = match register(&mut registry) {
-        Ok(()) => match parse(std::env::args_os().collect()) {
+/// Runs the command line of this process with the plugins of Kubernetes and those that `add` adds, and returns the exit
+/// code: 0 for success, 1 for failure, 2 for wrong usage.
+pub fn main_with(add: impl FnOnce(&mut Plugins) -> Result<(), TakenName>) -> ExitCode {
+    let outcome = match Plugins::with(add) {
+        Ok(registry) => match parse(std::env::args_os().collect()) {
             Ok(line) => run(line, &registry),
             Err(answer) => return outcome::report_usage(&answer),
         },
@@ -88,12 +97,12 @@ pub fn main_with(register: impl FnOnce(&mut Registry) -> Result<(), DuplicatePlu
 /// thousands of processes would take too long. `dump`, whose output may not fit into memory, still prints it.
 pub fn outcome_of(
     words: impl IntoIterator<Item = impl Into<OsString>>,
-    register: impl FnOnce(&mut Registry) -> Result<(), DuplicatePlugin>,
+    add: impl FnOnce(&mut Plugins) -> Result<(), TakenName>,
 ) -> Outcome {
-    let mut registry = supercargo_plugins::registry();
-    if let Err(error) = register(&mut registry) {
-        return Outcome::failure(&error.into());
-    }
+    let registry = match Plugins::with(add) {
+        Ok(registry) => registry,
+        Err(error) => return Outcome::failure(&error.into()),
+    };
     match parse(words.into_iter().map(Into::into).collect()) {
         Ok(line) => run(line, &registry).printable(),
         Err(answer) => Outcome::usage(&answer),
@@ -131,6 +140,8 @@ enum Command {
     /// Measure how fast decisions are made
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// Write a crate with a plugin of your own, which builds and whose tests pass
+    NewPlugin(NewPluginOptions),
     /// Judge conformance cases: one case a line in, one verdict a line out
     Verdicts {
         /// Decide each pod by the engine's index as well; another decision there is an error of the case
@@ -229,6 +240,7 @@ fn run(line: CommandLine, registry: &Registry) -> Outcome {
         Command::Dump(options) => dump::run(&options, registry),
         Command::Shadow(options) => shadow::run(&options, registry),
         Command::Bench(BenchCommand::Decide(options)) => bench::run(&options, registry),
+        Command::NewPlugin(options) => new_plugin::run(&options, registry),
         Command::Verdicts { check_index } => verdicts::run(registry, check_index),
     };
     result.unwrap_or_else(|error| Outcome::failure(&error))

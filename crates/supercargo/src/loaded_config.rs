@@ -23,7 +23,7 @@ pub(crate) struct LoadedConfig {
 }
 
 /// The name of the scheduler of pods that do not ask for one.
-const DEFAULT_SCHEDULER: &str = "default-scheduler";
+pub(crate) const DEFAULT_SCHEDULER: &str = "default-scheduler";
 
 /// Whether a profile is responsible for a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,6 +11,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("framework", &["model"]),
     ("testkit", &["framework", "model"]),
+    ("sdk", &["framework", "model", "testkit"]),
     ("config", &["framework", "model"]),
     ("plugins", &["framework", "model"]),
     ("engine", &["framework", "model"]),

@@ -1,13 +1,8 @@
-//! A whole plugin of one's own: its arguments, a filter, a score, a test, and one line to register it.
+//! A whole plugin of one's own in one file: its arguments, a filter, a score, a test, and the program around it.
 
-use serde::{Deserialize, Serialize};
-use serde_json::json;
-use supercargo_engine::{FilterWord, Rules, Thoroughness, evaluate};
-use supercargo_framework::{
-    Args, Cycle, Extensions, FieldProblems, Filter, NodeField, Plugin, Point, Profile, Reads, Score, Status,
-};
-use supercargo_model::{LabelLookup, NodeRef};
-use supercargo_testkit::{cluster, node, pod};
+use std::process::ExitCode;
+
+use supercargo_sdk::prelude::*;
 
 /// Keeps pods away from old machines, and prefers the newest; how old a machine is, a label says.
 struct Youngest {
@@ -16,7 +11,7 @@ struct Youngest {
 
 /// Arguments of [`Youngest`].
 #[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+#[serde(crate = "supercargo_sdk::serde", default, deny_unknown_fields, rename_all = "camelCase")]
 struct YoungestArgs {
     label: String,
     max_years: i64,
@@ -72,35 +67,13 @@ impl Score for Youngest {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "the example shows what it does")]
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut registry = supercargo_plugins::registry();
-    registry.register::<Youngest>()?;
-
-    let mut profile = Profile::new("default-scheduler");
-    for (name, args) in [("NodeResourcesFit", json!({})), ("Youngest", json!({ "maxYears": 5 }))] {
-        let plugin =
-            registry.get(name).ok_or(name)?.make(Some(&args)).map_err(|wrong| format!("{wrong:?}"))?;
-        for point in Point::ALL {
-            profile.add(&plugin, point, 1);
-        }
-    }
-    let machine = |name: &str, age: &str| node(name).label("example.com/age", age);
-    let mut cluster =
-        cluster().with(machine("new", "1")).with(machine("old", "4")).with(machine("ancient", "9"));
-    let pod = cluster.pod(pod("web").cpu("500m"));
-    let verdict = evaluate(&profile, cluster.context(), &pod, Rules::LIVE, Thoroughness::EveryWord, &mut 0);
-    for (row, words) in &verdict.words {
-        let said = |word: &FilterWord| format!("{} says {:?}", word.plugin, word.status.code());
-        println!("{row:?}: {}", words.iter().map(said).collect::<Vec<_>>().join(", "));
-    }
-    println!("goes to: {:?}", verdict.chosen.map(|row| cluster.snapshot().node(row).name()));
-    Ok(())
+fn main() -> ExitCode {
+    supercargo::main_with(|plugins| plugins.add::<Youngest>())
 }
 
 #[cfg(test)]
 mod tests {
-    use supercargo_testkit::{problems_of, trial_with};
+    use supercargo_sdk::testkit::{cluster, json, node, pod, problems_of, trial_with};
 
     use super::*;
 

@@ -8,6 +8,7 @@ use supercargo_model::pod::Unscheduled;
 use supercargo_model::{Pod, Timestamp};
 
 use super::Scheduler;
+use super::binding::NodeCounts;
 use super::heap::Slot;
 use super::observations::Observation;
 use super::queue::Queue;
@@ -96,7 +97,9 @@ impl Scheduler {
 
     pub(super) fn act_on(&mut self, slot: Slot, decision: &Decision, now: Timestamp) {
         match &decision.outcome {
-            Outcome::Place { row, .. } => self.place(slot, *row, now),
+            Outcome::Place { row, evaluated, feasible, .. } => {
+                self.place(slot, *row, NodeCounts { evaluated: *evaluated, feasible: *feasible }, now);
+            }
             Outcome::Failed { error } => self.fail(slot, Failure::error(error.clone()), now),
             Outcome::Unschedulable { message, plugins, pending, nomination, victims } => {
                 if self.looked_for_room(&decision.pod) {

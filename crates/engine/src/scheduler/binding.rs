@@ -28,11 +28,19 @@ pub(super) use steps::Asked;
 /// A pod waits at Permit for no longer than this, whatever its plugins say.
 const PERMIT_WAIT_MAX: Duration = Duration::from_secs(15 * 60);
 
+/// How many nodes a decision was made from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NodeCounts {
+    pub(super) evaluated: usize,
+    pub(super) feasible: usize,
+}
+
 /// A pod on its way to a node.
 #[derive(Debug)]
 pub(super) struct Binding {
     pod: Arc<Pod>,
     node: Arc<str>,
+    counts: NodeCounts,
     /// Bindings are numbered in the order in which their pods were decided.
     pub(super) number: u64,
     stage: Stage,
@@ -205,7 +213,7 @@ impl Binding {
 
 impl Scheduler {
     /// Gives a pod a node: sets aside what it needs, and lets it go there as soon as all allow it.
-    pub(super) fn place(&mut self, slot: Slot, row: Row, now: Timestamp) {
+    pub(super) fn place(&mut self, slot: Slot, row: Row, counts: NodeCounts, now: Timestamp) {
         let pod = self.queue.get(slot).queued.pod.clone();
         let node = self.engine.cluster.snapshot().node(row).name().clone();
         let mut state = self.engine.prepare(&pod, now);
@@ -247,6 +255,7 @@ impl Scheduler {
         self.bindings.insert(Binding {
             pod,
             node,
+            counts,
             number: 0,
             stage: Stage::Permit(waits),
             began: now,

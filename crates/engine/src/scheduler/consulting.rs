@@ -13,6 +13,7 @@ use supercargo_framework::{
 use supercargo_model::{Pod, Row, Snapshot, Timestamp};
 
 use super::attempts::Failure;
+use super::binding::NodeCounts;
 use super::heap::Slot;
 use super::observations::Observation;
 use super::queue_context::profile_of;
@@ -392,9 +393,12 @@ impl Scheduler {
 
     /// Acts on a decision that was made on an earlier state of the cluster: nodes are known by name.
     fn act_on_older(&mut self, slot: Slot, decision: &Decision, now: Timestamp) {
-        let Outcome::Place { node, .. } = &decision.outcome else { return self.act_on(slot, decision, now) };
+        let Outcome::Place { node, evaluated, feasible, .. } = &decision.outcome else {
+            return self.act_on(slot, decision, now);
+        };
+        let counts = NodeCounts { evaluated: *evaluated, feasible: *feasible };
         match self.engine.cluster.snapshot().row_of(node) {
-            Some(row) => self.place(slot, row, now),
+            Some(row) => self.place(slot, row, counts, now),
             None => self.fail_placed(slot, node, Failure::error(format!("node {node:?} not found")), now),
         }
     }

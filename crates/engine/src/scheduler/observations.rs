@@ -34,6 +34,10 @@ pub enum Observation {
         pod: Arc<Pod>,
         /// The node.
         node: Arc<str>,
+        /// How many nodes were looked at when it was decided.
+        evaluated_nodes: usize,
+        /// How many of them were feasible.
+        feasible_nodes: usize,
         /// How often it was tried.
         attempts: u32,
         /// How long ago it was first ready to be tried.

@@ -26,7 +26,7 @@ fn decision(pod: &Arc<Pod>, second: i64, outcome: Outcome) -> Decision {
 }
 
 fn place(node: &str) -> Outcome {
-    Outcome::Place { row: Row(0), node: node.into(), score: 42, feasible: 3, plans: Vec::new() }
+    Outcome::Place { row: Row(0), node: node.into(), score: 42, evaluated: 5, feasible: 3, plans: Vec::new() }
 }
 
 fn unfit(message: &str) -> Outcome {
@@ -42,6 +42,8 @@ fn unfit(message: &str) -> Outcome {
 fn bound(pod: &Arc<Pod>, attempts: u32) -> Observation {
     Observation::Bound {
         node: "n1".into(),
+        evaluated_nodes: 5,
+        feasible_nodes: 3,
         pod: pod.clone(),
         attempts,
         since_queued: Duration::ZERO,

@@ -25,7 +25,7 @@ use clap::{Args, value_parser};
 use supercargo_framework::{Profile, Registry};
 use supercargo_model::Row;
 
-use crate::loaded_config::LoadedConfig;
+use crate::loaded_config::{DEFAULT_SCHEDULER, LoadedConfig};
 use crate::outcome::Outcome;
 use check::{Check, Checked};
 use figures::{Collected, Measured, Memory, clock, nanoseconds};
@@ -44,6 +44,9 @@ const PODS_MAX: i64 = 100_000_000;
 
 #[derive(Debug, Args)]
 pub(crate) struct DecideOptions {
+    /// The configuration whose first profile decides, `-` for standard input; the default one if not given
+    #[arg(long, value_name = "FILE")]
+    config: Option<String>,
     /// How many nodes the cluster has
     #[arg(long, value_name = "N", default_value_t = 5000, value_parser = value_parser!(u32).range(1..=NODES_MAX))]
     nodes: u32,
@@ -93,13 +96,14 @@ fn run_all(
     output: &mut impl Write,
     reports: &mut Vec<Report>,
 ) -> anyhow::Result<()> {
-    let profile = profile(options.percent, registry)?;
+    let profile = profile(options.config.as_deref(), options.percent, registry)?;
+    let percent = profile.percentage_of_nodes_to_score.unwrap_or(0);
     let progress = Progress { is_shown: io::stderr().is_terminal() };
     for workload in chosen(&options.workloads) {
         let [init, pods] = [options.init, options.pods].map(|count| count.map(|count| count as usize));
         let plan = Plan::new(workload, &profile, options.nodes as usize, init, pods)?;
         let budget = Duration::from_secs(options.check_seconds.into());
-        let result = measure(&plan, options.percent, budget, &progress);
+        let result = measure(&plan, percent, budget, &progress);
         progress.clear();
         let report = result?;
         if options.json {
@@ -120,11 +124,15 @@ fn chosen(names: &[String]) -> impl Iterator<Item = &'static Workload> {
     WORKLOADS.iter().filter(|workload| names.is_empty() || names.iter().any(|name| *name == workload.name))
 }
 
-/// The default profile, looking at this share of the nodes.
-fn profile(percent: u8, registry: &Registry) -> anyhow::Result<Profile> {
-    let profiles = LoadedConfig::from_file(None, registry)?.profiles;
-    let mut profile = profiles.into_iter().next().context("the default configuration has a profile")?;
-    profile.percentage_of_nodes_to_score = (percent > 0).then_some(percent);
+/// The profile that decides, for the pods of the workloads. A share of the nodes that is asked for counts more than the
+/// configuration's own.
+fn profile(config: Option<&str>, percent: u8, registry: &Registry) -> anyhow::Result<Profile> {
+    let profiles = LoadedConfig::from_file(config, registry)?.profiles;
+    let mut profile = profiles.into_iter().next().context("a configuration has a profile")?;
+    if percent > 0 || config.is_none() {
+        profile.percentage_of_nodes_to_score = (percent > 0).then_some(percent);
+    }
+    DEFAULT_SCHEDULER.clone_into(&mut profile.scheduler_name);
     Ok(profile)
 }
 

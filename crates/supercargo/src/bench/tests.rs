@@ -16,7 +16,7 @@ fn workload(name: &str) -> &'static Workload {
 }
 
 fn default_profile(percent: u8) -> Profile {
-    profile(percent, &supercargo_plugins::registry()).expect("the default profile is right")
+    profile(None, percent, &supercargo_plugins::registry()).expect("the default profile is right")
 }
 
 fn pod(kind: &PodKind, number: usize) -> Pod {

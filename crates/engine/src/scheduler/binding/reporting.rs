@@ -49,6 +49,8 @@ impl Scheduler {
             self.observe(Observation::Bound {
                 pod: binding.pod.clone(),
                 node: binding.node.clone(),
+                evaluated_nodes: binding.counts.evaluated,
+                feasible_nodes: binding.counts.feasible,
                 attempts: waiting.queued.attempts,
                 since_queued: now.since(waiting.queued.first_attempt_at.unwrap_or(now)),
                 since_attempt: waiting.since_attempt(now),

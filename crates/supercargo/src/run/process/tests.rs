@@ -10,11 +10,12 @@ use std::time::Duration;
 use clap::Parser as _;
 use supercargo_model::Timestamp;
 use supercargo_operations::signals::Given;
+use supercargo_sdk::prelude::{Cycle, Extensions, Filter, NoArgs, NodeRef, Plugin, Status};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, advance, sleep};
 
 use super::*;
-use crate::CommandLine;
+use crate::{CommandLine, Plugins};
 use server::Server;
 
 const NAME: &str = "replica-a";
@@ -27,16 +28,18 @@ struct Replica {
 
 impl Replica {
     fn start(server: &Server, flags: &[&str], files: &Files) -> Self {
-        let began = Instant::now();
-        let now = move || Timestamp::from_seconds(1_800_000_000).after(began.elapsed());
-        Replica::with_clock(server, flags, files, Clock::from_fn(now))
+        Replica::with_clock(server, flags, files, virtual_clock())
     }
 
     fn with_clock(server: &Server, flags: &[&str], files: &Files, clock: Clock) -> Self {
+        Replica::with_plugins(server, flags, files, clock, supercargo_plugins::registry())
+    }
+
+    fn with_plugins(server: &Server, flags: &[&str], files: &Files, clock: Clock, plugins: Registry) -> Self {
         let words = ["supercargo", "run", "--secure-port=0"].iter().chain(flags);
         let line = CommandLine::try_parse_from(words).expect("flags");
         let crate::Command::Run(flags) = line.command else { panic!("not run") };
-        let process = Process::new(*flags, supercargo_plugins::registry(), files).expect("a configuration");
+        let process = Process::new(*flags, plugins, files).expect("a configuration");
         let (sender, signals) = Signals::given();
         let surroundings = Surroundings {
             server: server.api_server(),
@@ -56,6 +59,12 @@ impl Replica {
     async fn ended(self) -> Ended {
         self.task.await.expect("the process does not panic").expect("the process begins")
     }
+}
+
+/// The time that tests let pass.
+fn virtual_clock() -> Clock {
+    let began = Instant::now();
+    Clock::from_fn(move || Timestamp::from_seconds(1_800_000_000).after(began.elapsed()))
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,6 +136,43 @@ async fn a_configuration_is_read_where_the_process_is_told_to() {
     let replica = Replica::start(&server, &["--config=/config/scheduler.yaml"], &files);
     sleep(Duration::from_secs(10)).await;
     assert_eq!(server.bound(), [""; 0], "the pod asks for another scheduler");
+    replica.signal(Given::Terminate).await;
+    assert_eq!(replica.ended().await, Ended::Stopped);
+}
+
+/// Lets only the pod `a` onto nodes.
+struct OnlyA;
+
+impl Plugin for OnlyA {
+    const NAME: &'static str = "OnlyA";
+    type Args = NoArgs;
+
+    fn new(_: NoArgs) -> Self {
+        OnlyA
+    }
+
+    fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+        points.filter()
+    }
+}
+
+impl Filter for OnlyA {
+    fn filter(&self, cycle: &Cycle<'_>, _: NodeRef<'_>) -> Status {
+        if *cycle.pod.name == *"a" { Status::success() } else { Status::unresolvable("not a") }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_schedules_with_a_plugin_that_was_added() {
+    let server = Server::with_pods(&["a", "b"]);
+    let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+    let profile = "profiles: [{plugins: {multiPoint: {enabled: [{name: OnlyA}]}}}]\n";
+    let files = Files::from_fn(move |_| Ok(format!("{head}{profile}").into_bytes()));
+    let plugins = Plugins::with(Plugins::add::<OnlyA>).expect("the name is free");
+    let flags = ["--config=/config.yaml", "--leader-elect=false"];
+    let replica = Replica::with_plugins(&server, &flags, &files, virtual_clock(), plugins);
+    sleep(Duration::from_secs(10)).await;
+    assert_eq!(server.bound(), ["a on n1"]);
     replica.signal(Given::Terminate).await;
     assert_eq!(replica.ended().await, Ended::Stopped);
 }

@@ -1,0 +1,138 @@
+//! What the author of a plugin depends on: one crate, and nothing of the machinery that runs plugins.
+//!
+//! A plugin is a name, its arguments, and the extension points at which it has something to say. This is a whole one:
+//!
+//! ```
+//! use supercargo_sdk::prelude::*;
+//!
+//! /// Keeps pods off nodes that are not labelled `cpu=true`.
+//! pub struct CpuNodes;
+//!
+//! impl Plugin for CpuNodes {
+//!     const NAME: &'static str = "CpuNodes";
+//!     type Args = NoArgs;
+//!
+//!     fn new(_: NoArgs) -> Self {
+//!         CpuNodes
+//!     }
+//!
+//!     fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+//!         points.filter()
+//!     }
+//!
+//!     fn reads(&self) -> Reads {
+//!         Reads::nothing().node(&[NodeField::Labels])
+//!     }
+//! }
+//!
+//! impl Filter for CpuNodes {
+//!     fn filter(&self, _: &Cycle<'_>, node: NodeRef<'_>) -> Status {
+//!         match node.label("cpu") {
+//!             Some("true") => Status::success(),
+//!             _ => Status::unschedulable("node(s) had no label cpu=true"),
+//!         }
+//!     }
+//! }
+//! ```
+//!
+//! A program that schedules with it is one call of the crate `supercargo`, in which every subcommand knows the plugin:
+//!
+//! ```text
+//! fn main() -> std::process::ExitCode {
+//!     supercargo::main_with(|plugins| plugins.add::<CpuNodes>())
+//! }
+//! ```
+//!
+//! Arguments are a struct that [`serde`] reads, without a dependency of one's own:
+//!
+//! ```
+//! use supercargo_sdk::prelude::*;
+//!
+//! #[derive(Clone, Debug, Default, Deserialize, Serialize)]
+//! #[serde(crate = "supercargo_sdk::serde", default, deny_unknown_fields, rename_all = "camelCase")]
+//! pub struct CpuNodesArgs {
+//!     /// Nodes with fewer cores are left out.
+//!     min_cores: i64,
+//! }
+//!
+//! impl Args for CpuNodesArgs {
+//!     fn validate(&self, problems: &mut FieldProblems) {
+//!         if self.min_cores < 0 {
+//!             problems.invalid("minCores", self.min_cores, "must not be negative");
+//!         }
+//!     }
+//! }
+//! ```
+//!
+//! Tests use the module `testkit`, which the feature of that name brings: name it in the dev-dependencies.
+//!
+//! | for | see |
+//! |---|---|
+//! | the extension points | [`PreEnqueue`], [`QueueSort`], [`PreFilter`], [`Filter`], [`PostFilter`], [`PreScore`], [`Score`], [`Reserve`], [`Permit`], [`PreBind`], [`Bind`], [`PostBind`] |
+//! | answers | [`Status`], [`PreFilterResult`], [`PermitResult`], [`Step`] |
+//! | speed | [`Plugin::reads`], [`Normalization`], [`columns`], [`counting`] |
+//! | waking pods up when it helps | [`Enqueue`] |
+//! | what outlives a cycle | [`Memory`] |
+//! | objects of other kinds | [`Kind`], [`kinds`], [`RawObject`] |
+
+#![warn(missing_docs)]
+
+pub mod prelude;
+
+pub use {serde, serde_json};
+
+pub use supercargo_framework::{
+    Actions, Args, Bind, Change, ClusterEvent, Code, Conclusion, Context, Cycle, Effect, Enqueue,
+    EventResource, Extensions, FieldProblem, FieldProblems, Filter, Fixes, Hint, MAX_NODE_SCORE, Memories,
+    Memory, News, NoArgs, NodeField, NodeRehearsal, NodeScore, NodeVictims, Nomination, Normalization,
+    Notice, Permit, PermitDecision, PermitResult, Plan, Plugin, PodCondition, PodField, PodsToActivate,
+    Point, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult, PreScore,
+    ProblemKind, Query, QueryAnswer, QuerySource, QueueSort, QueuedPod, Reads, Rehearsal, Rejections,
+    Reserve, Score, Status, Step, Unread,
+};
+pub use supercargo_model::{
+    GoDuration, InvalidDuration, Kind, KindId, LabelLookup, LabelSelector, Labels, MetadataWords, Node,
+    NodeRef, NodeSelector, Object, ObjectKey, Objects, Pod, PodSpec, Quantity, RawObject, ResourceList,
+    Resources, Row, SelectableNode, Snapshot, Timestamp,
+};
+pub use supercargo_model::{kinds, labels, node_selector, pod, quantity, resources, taints, wire};
+
+/// Many nodes at a time: for filters and scores that are loops over numbers.
+pub mod columns {
+    pub use supercargo_framework::{Amount, ColumnResource, ColumnView, Columns, EXACT_AMOUNT_MAX};
+}
+
+/// Answers that depend on other nodes only through counts of pods.
+pub mod counting {
+    pub use supercargo_framework::{
+        Cell, CountedFilter, CountedScore, Counter, Counts, Groups, MatcherTerm, PodMatcher, Scope, Tally,
+        TermRole,
+    };
+}
+
+/// Pods, nodes and clusters for tests, in a few words each, and one plugin tried out on them.
+///
+/// ```
+/// use supercargo_sdk::prelude::*;
+/// use supercargo_sdk::testkit::{cluster, node, pod, trial};
+/// # struct Ssd;
+/// # impl Plugin for Ssd {
+/// #     const NAME: &'static str = "Ssd";
+/// #     type Args = NoArgs;
+/// #     fn new(_: NoArgs) -> Self { Ssd }
+/// #     fn extensions(points: Extensions<Self>) -> Extensions<Self> { points.filter() }
+/// # }
+/// # impl Filter for Ssd {
+/// #     fn filter(&self, _: &Cycle<'_>, node: NodeRef<'_>) -> Status {
+/// #         if node.label("disk") == Some("ssd") { Status::success() } else { Status::unschedulable("no SSD") }
+/// #     }
+/// # }
+///
+/// let mut cluster = cluster().with(node("fast").label("disk", "ssd")).with(node("slow"));
+/// assert_eq!(trial::<Ssd>().filter(&mut cluster, pod("a").cpu("100m")), ["fast: ok", "slow: unschedulable: no SSD"]);
+/// ```
+#[cfg(feature = "testkit")]
+pub mod testkit {
+    pub use serde_json::json;
+    pub use supercargo_testkit::*;
+}

@@ -1,0 +1,15 @@
+//! What most plugins name: `use supercargo_sdk::prelude::*`.
+
+pub use std::sync::Arc;
+pub use std::time::Duration;
+
+// With `#[serde(crate = "supercargo_sdk::serde")]` they need no dependency of one's own.
+pub use serde::{Deserialize, Serialize};
+
+pub use crate::{
+    Actions, Args, Bind, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, FieldProblems, Filter,
+    Hint, Kind, KindId, LabelLookup, MAX_NODE_SCORE, Memories, Memory, News, NoArgs, NodeField, NodeRef,
+    NodeScore, Normalization, Permit, PermitDecision, PermitResult, Plugin, Pod, PodField, PostBind,
+    PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult, PreScore, QueueSort,
+    QueuedPod, Reads, Reserve, Row, Score, Snapshot, Status, Step, Timestamp,
+};

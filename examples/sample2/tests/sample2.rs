@@ -1,0 +1,57 @@
+//! What the plugin says, when it wakes pods up, and what `config check` says about its configurations.
+
+use sample2::Sample2;
+use supercargo_sdk::testkit::{added, cluster, node, pod, trial, updated};
+use supercargo_sdk::{Actions, Hint};
+
+#[test]
+fn nodes_need_the_label() {
+    let mut cluster =
+        cluster().with(node("a").label("cpu", "true")).with(node("b").label("cpu", "yes")).with(node("c"));
+    let said = trial::<Sample2>().filter(&mut cluster, pod("web"));
+    assert_eq!(said, ["a: ok", "b: unschedulable: Node: b", "c: unschedulable: Node: c"]);
+}
+
+#[test]
+fn a_label_wakes_pods_up() {
+    let labels = Actions::UPDATE_NODE_LABEL;
+    let labelled = || node("n").label("cpu", "true");
+    trial::<Sample2>().check_hints(
+        &mut cluster(),
+        pod("web"),
+        [
+            ("a node gets the label", updated(labels, node("n"), labelled()), Hint::Queue),
+            (
+                "a node gets another label",
+                updated(labels, node("n"), node("n").label("disk", "ssd")),
+                Hint::Skip,
+            ),
+            ("a node loses it", updated(labels, labelled(), node("n")), Hint::Skip),
+            ("a node comes with it", added(labelled()), Hint::Queue),
+            ("a node comes without it", added(node("n")), Hint::Skip),
+        ],
+    );
+}
+
+fn config_check(file: &str) -> (String, u8) {
+    let path = format!("{}/{file}", env!("CARGO_MANIFEST_DIR"));
+    let checked =
+        supercargo::outcome_of(["sample2", "config", "check", &path], |plugins| plugins.add::<Sample2>());
+    (checked.stdout.replace(&path, file), checked.code)
+}
+
+#[test]
+fn the_configuration_is_right() {
+    assert_eq!(config_check("scheduler-config.yaml"), (String::new(), 0));
+}
+
+/// The tutorial's own configuration: with two feasible nodes it failed for every pod.
+#[test]
+fn the_trap_of_the_tutorial_is_found() {
+    let (said, code) = config_check("tests/tutorial-config.yaml");
+    assert_eq!(code, 0, "{said}");
+    for plugin in ["InterPodAffinity", "PodTopologySpread", "TaintToleration"] {
+        let warned = said.lines().any(|line| line.contains("W001") && line.contains(plugin));
+        assert!(warned, "no warning about {plugin} in:\n{said}");
+    }
+}
