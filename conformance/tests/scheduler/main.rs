@@ -1,7 +1,9 @@
 //! The whole scheduler on a cluster in virtual time: what it orders, and when.
 
+mod acting;
 mod extenders;
 mod faults;
+mod misbehaving;
 mod observing;
 mod permits;
 mod random;

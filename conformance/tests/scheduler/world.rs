@@ -313,7 +313,7 @@ impl World {
     }
 
     fn conclude(&mut self, ticket: Ticket, fault: Option<&str>) {
-        let refused = |error: &str| Conclusion::Refused { error: error.to_owned() };
+        let refused = |error: &str| Conclusion::not_done(error);
         self.scheduler.conclude(ticket, &fault.map_or(Conclusion::Done, refused), self.now);
     }
 
@@ -322,6 +322,14 @@ impl World {
             Effect::Bind { pod, node } => {
                 let patch = json!({"spec": {"nodeName": &**node}, "status": {"nominatedNodeName": null}});
                 self.change(&format!("Pod {}", pod.name), &patch);
+            }
+            Effect::Create { kind, namespace, object } => {
+                let mut object = object.clone();
+                merge(
+                    &mut object,
+                    &json!({"kind": kind.kind, "apiVersion": kind.api_version(), "metadata": {"namespace": namespace}}),
+                );
+                self.put(object);
             }
             Effect::Patch { kind, key, patch, .. } => {
                 self.change(&format!("{} {}", kind.kind, key.name), patch);
@@ -371,6 +379,7 @@ fn key_of(object: &Value) -> String {
 fn words(effect: &Effect) -> String {
     match effect {
         Effect::Bind { pod, node } => format!("bind {} to {node}", pod.name),
+        Effect::Create { kind, object, .. } => format!("create {} {}", kind.kind, object["metadata"]["name"]),
         Effect::Patch { kind, key, .. } => format!("patch {} {}", kind.kind, key.name),
         Effect::Delete { kind, key, .. } => format!("delete {} {}", kind.kind, key.name),
         Effect::Evict { victim, preemptor } => format!("evict {} for {}", victim.name, preemptor.name),
@@ -388,7 +397,7 @@ fn words(effect: &Effect) -> String {
         }
         Effect::Ask { extender, question } => format!("ask extender {extender}: {}", asked(question)),
         Effect::LookUp { pod } => format!("look up {}", pod.name),
-        Effect::Record(notice) => format!("{} on {}: {}", notice.reason, notice.pod.name, notice.note),
+        Effect::Record(notice) => format!("{} on {}: {}", notice.reason, notice.about.name(), notice.note),
     }
 }
 

@@ -186,7 +186,7 @@ impl<O: Observer> Driver<O> {
     /// Begins to watch the cluster. Commands come in through the channel.
     pub fn start(options: DriverOptions, observer: O, commands: mpsc::Receiver<Command>) -> Self {
         let DriverOptions { scheduler, server, clock, hostname, seed, extenders, gate, tasks } = options;
-        let scheduler = scheduler.with_stopwatch(Stopwatch(elapsed));
+        let scheduler = scheduler.with_stopwatch(Stopwatch(elapsed)).with_unknown_cluster();
         // Replicas with the same seed do not watch, and come back after an outage, in step.
         let own_seed = named_seed(seed, &hostname);
         let (watches, watched) = Watches::start(
@@ -370,6 +370,7 @@ impl<O: Observer> Driver<O> {
                 pendingPods = pending,
                 "Everything is listed; the cluster is known"
             );
+            self.scheduler.cluster_is_known(self.clock.now());
         }
         self.is_known = is_known;
     }
@@ -466,7 +467,7 @@ impl<O: Observer> Driver<O> {
         let now = self.clock.now();
         for ticket in self.scheduler.take_orders().into_iter().filter_map(|order| order.ticket) {
             let error = "not carried out, because this replica does not hold the lease".to_owned();
-            self.scheduler.conclude(ticket, &Conclusion::Refused { error }, now);
+            self.scheduler.conclude(ticket, &Conclusion::not_done(error), now);
         }
     }
 

@@ -6,6 +6,7 @@
 mod body;
 mod sink;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -50,8 +51,8 @@ struct Likeness {
     related_uid: Option<Arc<str>>,
     reporter: Arc<str>,
     is_warning: bool,
-    reason: &'static str,
-    action: &'static str,
+    reason: Cow<'static, str>,
+    action: Cow<'static, str>,
     note_hash: u64,
 }
 
@@ -168,7 +169,7 @@ impl Recorder {
         self.last_name = number;
         Event {
             notice: notice.clone(),
-            name: body::name(&notice.pod.name, number),
+            name: body::name(notice.about.name(), number),
             instance: body::instance(&notice.reporter, &self.hostname),
             at,
         }
@@ -180,12 +181,12 @@ impl Likeness {
         let mut hasher = FxHasher::default();
         notice.note.hash(&mut hasher);
         Likeness {
-            uid: notice.pod.uid.clone(),
+            uid: notice.about.uid().clone(),
             related_uid: notice.related.as_ref().map(|pod| pod.uid.clone()),
             reporter: notice.reporter.clone(),
             is_warning: notice.is_warning,
-            reason: notice.reason,
-            action: notice.action,
+            reason: notice.reason.clone(),
+            action: notice.action.clone(),
             note_hash: hasher.finish(),
         }
     }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use supercargo_engine::{Order, Ticket};
-use supercargo_framework::{Conclusion, Effect};
+use supercargo_framework::{Conclusion, Effect, Subject};
 use supercargo_model::Pod;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -313,9 +313,11 @@ impl Dispatcher {
                 Job::Event { ticket, notice, at } => match self.recorder.record(&notice, at) {
                     Some(call) => {
                         let mut sink = self.sink.fork();
-                        self.spawn(Lane::Events, ticket, Some(notice.pod), async move {
-                            told(sink.tell(&call).await)
-                        });
+                        let about = match notice.about {
+                            Subject::Pod(pod) => Some(pod),
+                            Subject::Object { .. } => None,
+                        };
+                        self.spawn(Lane::Events, ticket, about, async move { told(sink.tell(&call).await) });
                     }
                     // It is counted with the one like it.
                     None => self.finish(Done {
@@ -384,7 +386,7 @@ impl Dispatcher {
 fn told(result: Result<(), String>) -> Conclusion {
     match result {
         Ok(()) => Conclusion::Done,
-        Err(error) => Conclusion::Refused { error },
+        Err(error) => Conclusion::not_done(error),
     }
 }
 

@@ -213,7 +213,9 @@ impl Watches {
     }
 
     fn spawn(&mut self, kind: KindId, profiles: &[Profile], keeps_texts: bool) {
-        let field_selector = (kind == PODS).then_some(PODS_NOT_FINISHED);
+        let needs_finished =
+            profiles.iter().flat_map(|profile| &profile.reads).any(|reads| reads.finished_pods);
+        let field_selector = (kind == PODS && !needs_finished).then_some(PODS_NOT_FINISHED);
         let request = WatchRequest { kind, field_selector, is_known: false };
         self.tellings += 1;
         let number = self.tellings;

@@ -25,7 +25,7 @@ pub use evaluate::{Evaluation, FilterWord, PluginScores, Rules, Thoroughness, ev
 pub use index::{IndexLimits, IndexStatistics};
 pub use scheduler::{
     Books, Everything, ExtenderSettings, Observation, Order, PodPlace, QueueEvent, QueueLengths, QueuePart,
-    Scheduler, SchedulerOptions, Standing, Stopwatch, Ticket, Whereabouts,
+    Refusal, Scheduler, SchedulerOptions, Standing, Stopwatch, Ticket, Whereabouts,
 };
 
 #[cfg(test)]

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::effects::Effect;
 use crate::events::Enqueue;
 use crate::memory::Memories;
+use crate::observe::Observe;
 use crate::plugin::{PluginInstance, Point};
 use crate::points::{
     Bind, Filter, Permit, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter, PreScore, QueueSort, Reserve,
@@ -45,6 +47,8 @@ pub struct Profile {
     pub post_bind: Vec<Named<dyn PostBind>>,
     /// What each plugin reacts to; a plugin that is not here reacts to everything.
     pub enqueue: Vec<Named<dyn Enqueue>>,
+    /// Who hears of changes between decisions.
+    pub observe: Vec<Named<dyn Observe>>,
     plugins: Vec<PluginInstance>,
 }
 
@@ -56,10 +60,6 @@ impl Profile {
 
     /// Puts a plugin last at one point; false if it does not implement the point.
     pub fn add(&mut self, plugin: &PluginInstance, point: Point, weight: i64) -> bool {
-        fn push<T: ?Sized>(list: &mut Vec<Named<T>>, name: &'static str, plugin: &Option<Arc<T>>) -> bool {
-            list.extend(plugin.iter().cloned().map(|plugin| Named { name, plugin }));
-            plugin.is_some()
-        }
         let name = plugin.name;
         let added = match point {
             Point::PreEnqueue => push(&mut self.pre_enqueue, name, &plugin.pre_enqueue),
@@ -79,20 +79,42 @@ impl Profile {
             Point::Bind => push(&mut self.bind, name, &plugin.bind),
             Point::PostBind => push(&mut self.post_bind, name, &plugin.post_bind),
         };
-        if added && !self.plugins.iter().any(|known| known.name == name) {
-            self.reads = Some(match self.reads.take() {
-                None => plugin.reads.clone(),
-                Some(reads) => reads.and(plugin.reads.clone()),
-            });
-            push(&mut self.enqueue, name, &plugin.enqueue);
-            self.plugins.push(plugin.clone());
+        if added {
+            self.admit(plugin);
         }
         added
+    }
+
+    /// Has a plugin hear of changes, whatever points it is at; false if it does not want to.
+    pub fn add_observer(&mut self, plugin: &PluginInstance) -> bool {
+        if plugin.observe.is_some() {
+            self.admit(plugin);
+        }
+        plugin.observe.is_some()
+    }
+
+    /// Takes in what belongs to a plugin wherever it takes part.
+    fn admit(&mut self, plugin: &PluginInstance) {
+        if self.plugins.iter().any(|known| known.name == plugin.name) {
+            return;
+        }
+        self.reads = Some(match self.reads.take() {
+            None => plugin.reads.clone(),
+            Some(reads) => reads.and(plugin.reads.clone()),
+        });
+        push(&mut self.enqueue, plugin.name, &plugin.enqueue);
+        push(&mut self.observe, plugin.name, &plugin.observe);
+        self.plugins.push(plugin.clone());
     }
 
     /// The plugins that take part anywhere.
     pub fn plugins(&self) -> &[PluginInstance] {
         &self.plugins
+    }
+
+    /// Whether a plugin has declared that it may order such an effect.
+    pub fn may_order(&self, plugin: &str, effect: &Effect) -> bool {
+        self.plugins.iter().any(|known| known.name == plugin && known.writes.cover(effect))
     }
 
     /// Makes the types that the plugins remember known.
@@ -101,6 +123,11 @@ impl Profile {
             plugin.declare_memories(memories);
         }
     }
+}
+
+fn push<T: ?Sized>(list: &mut Vec<Named<T>>, name: &'static str, plugin: &Option<Arc<T>>) -> bool {
+    list.extend(plugin.iter().cloned().map(|plugin| Named { name, plugin }));
+    plugin.is_some()
 }
 
 impl<T: ?Sized> Clone for Named<T> {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use supercargo_framework::{
-    Cycle, Effect, Extensions, Memories, Memory, NoArgs, Permit, PermitDecision, PermitResult, Plugin,
-    PostBind, PreBind, Registry, Reserve, Status, Step,
+    Acts, Cycle, Effect, Extensions, Memory, NoArgs, Permit, PermitDecision, Plugin, PostBind, PreBind,
+    Registry, Reserve, Status, Step, Verb, Write, Writes,
 };
 use supercargo_model::{KindId, LabelLookup, NodeRef, ObjectKey, Pod};
 
@@ -51,34 +51,32 @@ impl Plugin for Pairs {
 }
 
 impl Reserve for Pairs {
-    fn reserve(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, _: NodeRef<'_>) -> Status {
-        memories.get_mut::<Reserved>().0.insert(cycle.pod.uid.clone());
+    fn reserve(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, _: NodeRef<'_>) -> Status {
+        acts.memory::<Reserved>().0.insert(cycle.pod.uid.clone());
         Status::success()
     }
 
-    fn unreserve(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, _: NodeRef<'_>) {
-        memories.get_mut::<Reserved>().0.remove(&cycle.pod.uid);
+    fn unreserve(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, _: NodeRef<'_>) {
+        acts.memory::<Reserved>().0.remove(&cycle.pod.uid);
     }
 }
 
 impl Permit for Pairs {
-    fn permit(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, _: NodeRef<'_>) -> PermitResult {
-        let reserved = &memories.get_mut::<Reserved>().0;
+    fn permit(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, _: NodeRef<'_>) -> PermitDecision {
+        let reserved = acts.memory::<Reserved>().0.clone();
         if reserved.len() < 2 {
-            let decision = PermitDecision::Wait { timeout: PERMIT_TIMEOUT };
-            return PermitResult { decision, waiting: Vec::new() };
+            return PermitDecision::wait_until(cycle.context.now.after(PERMIT_TIMEOUT));
         }
-        let others = reserved.iter().filter(|uid| **uid != cycle.pod.uid);
-        PermitResult {
-            decision: PermitDecision::Allow,
-            waiting: others.map(|uid| (uid.clone(), PermitDecision::Allow)).collect(),
+        for other in reserved.iter().filter(|uid| **uid != cycle.pod.uid) {
+            acts.allow(other);
         }
+        PermitDecision::Allow
     }
 }
 
 impl PostBind for Pairs {
-    fn post_bind(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, _: NodeRef<'_>) {
-        memories.get_mut::<Reserved>().0.remove(&cycle.pod.uid);
+    fn post_bind(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, _: NodeRef<'_>) {
+        acts.memory::<Reserved>().0.remove(&cycle.pod.uid);
     }
 }
 
@@ -95,6 +93,10 @@ impl Plugin for Prepares {
 
     fn extensions(points: Extensions<Self>) -> Extensions<Self> {
         points.pre_bind()
+    }
+
+    fn writes(&self) -> Writes {
+        Writes::nothing().write(Write { kind: CONFIG_MAPS, subresource: None, verb: Verb::Patch })
     }
 
     fn concerns(&self, pod: &Pod) -> bool {

@@ -8,6 +8,7 @@ use supercargo_model::KindId;
 use tokio::time::sleep;
 use tracing::info;
 
+use super::body::namespace_of;
 use super::{Event, EventCall, Series, body};
 use crate::backoff::{Backoff, BackoffLimits, Chance};
 use crate::path;
@@ -92,7 +93,7 @@ impl Sink {
         let body = if self.is_core() { body::core_event(event, series) } else { body::event(event, series) };
         let mut path = path::of_version(self.kind());
         path.push_str("/namespaces/");
-        path::push_escaped(&mut path, &event.notice.pod.namespace);
+        path::push_escaped(&mut path, namespace_of(&event.notice.about));
         path.push_str("/events");
         self.server.perform(&Call::post(path, body)).await
     }
@@ -101,7 +102,7 @@ impl Sink {
         let body = if self.is_core() { body::core_repetition(series) } else { body::repetition(series) };
         let mut path = path::of_version(self.kind());
         path.push_str("/namespaces/");
-        path::push_escaped(&mut path, &event.notice.pod.namespace);
+        path::push_escaped(&mut path, namespace_of(&event.notice.about));
         path.push_str("/events/");
         path::push_escaped(&mut path, &event.name);
         self.server.perform(&Call::patch(path, MERGE_PATCH, body)).await

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use supercargo_framework::{Nomination, PodCondition};
-use supercargo_model::{Pod, Timestamp};
+use supercargo_model::{KindId, Pod, Timestamp};
 
 use crate::clock::seconds;
 
@@ -81,6 +81,16 @@ pub(super) fn disruption(victim: &Pod, preemptor: &Pod, now: Timestamp) -> Vec<u
         "lastTransitionTime": seconds(now),
     });
     patch(victim, &json!({ "conditions": [condition] }))
+}
+
+/// An object to be made, which need not say of what kind it is.
+pub(super) fn created(kind: KindId, object: &Value) -> Vec<u8> {
+    let mut object = object.clone();
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert("apiVersion".to_owned(), kind.api_version().into());
+        fields.insert("kind".to_owned(), kind.kind.into());
+    }
+    object.to_string().into_bytes()
 }
 
 /// Options that delete this pod, and no other of its name.

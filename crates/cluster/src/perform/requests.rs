@@ -75,12 +75,18 @@ impl Requests {
     /// Everything else that changes an object.
     pub(super) async fn write(&mut self, effect: &Effect) -> Conclusion {
         let call = match effect {
+            Effect::Create { kind, namespace, object } => {
+                let namespace = Some(&**namespace).filter(|namespace| !namespace.is_empty());
+                let path = path::of_kind_in(*kind, namespace);
+                Call::post(path, bodies::created(*kind, object))
+            }
             Effect::Patch { kind, key, subresource, patch } => {
                 let path = path::of_object(*kind, key, *subresource);
                 Call::patch(path, MERGE_PATCH, patch.to_string().into_bytes())
             }
             Effect::Delete { kind, key, uid } => {
-                Call::delete(path::of_object(*kind, key, None), bodies::deletion(uid))
+                let call = Call::delete(path::of_object(*kind, key, None), bodies::deletion(uid));
+                return concluded(self.server.perform(&call).await);
             }
             Effect::Evict { victim, preemptor } => {
                 return concluded(self.evict(victim, preemptor).await);
@@ -93,7 +99,14 @@ impl Requests {
                 unreachable!("these have lanes of their own")
             }
         };
-        concluded(self.server.perform(&call).await)
+        match self.server.fetch(&call).await {
+            // An answer that is no JSON comes from somebody on the way, who may have dropped the rest of it.
+            Ok(answer) => match serde_json::from_slice(&answer) {
+                Ok(object) => Conclusion::DoneWith(Box::new(object)),
+                Err(_) => Conclusion::Done,
+            },
+            Err(error) => concluded(Err(error)),
+        }
     }
 
     async fn evict(&mut self, victim: &Pod, preemptor: &Pod) -> Result<(), RequestError> {
@@ -139,8 +152,8 @@ fn concluded(result: Result<(), RequestError>) -> Conclusion {
         Some(404) => Conclusion::Gone { error },
         Some(409) => Conclusion::Conflict { error },
         Some(408 | 429 | 500..) => Conclusion::Unknown { error, is_answered: true },
-        Some(_) => Conclusion::Refused { error },
-        None if failed.is_not_sent() => Conclusion::Refused { error },
+        Some(code) => Conclusion::Refused { error, code: Some(code) },
+        None if failed.is_not_sent() => Conclusion::not_done(error),
         None => Conclusion::Unknown { error, is_answered: false },
     }
 }

@@ -6,9 +6,11 @@
 //! ([`Scheduler::next_deadline`], [`Scheduler::advance`]). Nothing here does I/O or reads a clock, so a live cluster, a
 //! simulation and a test drive the same scheduler.
 
+mod acting;
 mod attempts;
 mod binding;
 mod bindings;
+mod catching;
 mod clock_set;
 mod consulting;
 mod eviction;
@@ -18,6 +20,7 @@ mod house;
 mod leading;
 mod objects;
 mod observations;
+mod observing;
 mod queue;
 mod replacing;
 mod whereabouts;
@@ -41,7 +44,8 @@ pub use consulting::ExtenderSettings;
 use eviction::Eviction;
 use happenings::Happening;
 use house::House;
-pub use observations::{Books, Observation, QueueEvent, QueuePart, Standing, Stopwatch};
+pub use observations::{Books, Observation, QueueEvent, QueuePart, Refusal, Standing, Stopwatch};
+use observing::Observers;
 pub use queue::QueueLengths;
 use queue::{Patience, Queue};
 pub use whereabouts::{PodPlace, Whereabouts};
@@ -111,6 +115,12 @@ pub struct Scheduler {
     /// Whether this replica leads: if not, no pod is tried, and nothing is written.
     leads: bool,
     stopwatch: Stopwatch,
+    /// Plugins that hear of changes.
+    observers: Observers,
+    /// Whether everything was listed.
+    is_cluster_known: bool,
+    /// When it was last found out which plugin is slow.
+    slow_asked: Option<Timestamp>,
 }
 
 /// Who waits for an order to be carried out.
@@ -124,6 +134,8 @@ enum Waiter {
     Eviction { preemptor: Arc<str>, round: u64, victim: Arc<Pod> },
     /// The attempt of this number, for which an extender is asked.
     Consultation { pod: Arc<str>, attempt: u64, extender: usize },
+    /// A plugin that observes, and that ordered this.
+    Plugin { plugin: &'static str, effect: Box<Effect> },
 }
 
 impl Scheduler {
@@ -131,6 +143,9 @@ impl Scheduler {
     pub fn new(profiles: Vec<Profile>, options: SchedulerOptions) -> Self {
         let SchedulerOptions { engine, initial_backoff, max_backoff, max_unschedulable } = options;
         Scheduler {
+            observers: Observers::of(&profiles),
+            is_cluster_known: true,
+            slow_asked: None,
             engine: Engine::new(profiles, engine),
             queue: Queue::new(Patience { initial_backoff, max_backoff, max_unschedulable }),
             bindings: Bindings::default(),
@@ -182,7 +197,11 @@ impl Scheduler {
             Some(Waiter::Consultation { pod, attempt, extender }) => {
                 self.hear(&pod, attempt, extender, Err(error()), now);
             }
+            Some(Waiter::Plugin { plugin, effect }) => {
+                self.conclude_for_plugin(plugin, &effect, conclusion, now);
+            }
         }
+        self.carry_out_acts(now);
     }
 
     /// What the API server itself says of a pod that an [`Effect::LookUp`] is about: the pod of that name if there is one,
@@ -192,6 +211,7 @@ impl Scheduler {
             Some(Waiter::LookUp(asked)) => self.resolve(&asked, found, now),
             _ => self.observe(Observation::AnswerDropped),
         }
+        self.carry_out_acts(now);
     }
 
     /// Who waits for an order. Each order is answered once.
@@ -214,7 +234,9 @@ impl Scheduler {
                 let (pod, attempt, extender) = (pod.clone(), *attempt, *extender);
                 self.tickets.remove(&ticket);
                 let answer = answer.map_err(|failure| failure.error().to_owned());
-                self.hear(&pod, attempt, extender, answer, now)
+                let decision = self.hear(&pod, attempt, extender, answer, now);
+                self.carry_out_acts(now);
+                decision
             }
             _ => {
                 let conclusion = match answer {
@@ -230,15 +252,20 @@ impl Scheduler {
 
     /// When [`Scheduler::advance`] has something to do at the latest.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        self.bindings.next_deadline().into_iter().chain(self.queue.next_deadline()).min()
+        let deadlines =
+            [self.bindings.next_deadline(), self.queue.next_deadline(), self.observers.next_deadline()];
+        deadlines.into_iter().flatten().min()
     }
 
     /// Does what is due: backoffs that have passed, waits that were too long.
     pub fn advance(&mut self, now: Timestamp) {
+        self.start_observers(now);
         self.with_house(now, Queue::advance);
         for uid in self.bindings.due(now) {
             self.time_out(&uid, now);
         }
+        self.wake_observers(now);
+        self.carry_out_acts(now);
     }
 
     fn order(&mut self, effect: Effect) {
