@@ -122,11 +122,11 @@ pub enum Conclusion {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodCondition {
     /// Its type.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// Whether it holds.
     pub holds: bool,
     /// Why, in CamelCase.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// Why, in words for people.
     pub message: String,
     /// Since when it holds, or does not.

@@ -35,20 +35,22 @@ const CONFIGURATIONS: [&str; 3] = [
 kind: KubeSchedulerConfiguration
 profiles:
 - schedulerName: default-scheduler
-  plugins: {multiPoint: {enabled: [{name: Pairs}, {name: Prepares}]}}
+  plugins: {multiPoint: {enabled: [{name: Pairs}, {name: Prepares}, {name: Panics}, {name: PodBooks}]}}
 ",
     "apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
 - schedulerName: default-scheduler
-  plugins: {multiPoint: {enabled: [{name: Prepares}, {name: Pairs}]}}
+  plugins: {multiPoint: {enabled: [{name: Panics}, {name: Prepares}, {name: Pairs}, {name: PodBooks}]}}
   pluginConfig:
   - name: NodeResourcesFit
     args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
 ",
     "apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
-profiles: [{schedulerName: other}]
+profiles:
+- schedulerName: other
+  plugins: {multiPoint: {enabled: [{name: PodBooks}]}}
 ",
 ];
 
@@ -154,9 +156,13 @@ impl World {
         let profiles = build_profiles(&loaded.kube, &registry).expect("the profiles are right");
         let reads = profiles.iter().filter_map(|profile| profile.reads.as_ref());
         let decoder = Decoder::new(reads.flat_map(|reads| reads.kinds.clone()), false);
+        let mut scheduler = Scheduler::new(profiles, options()).with_extenders(extenders(setup));
+        // Plugins that observe begin with an empty cluster, and hear of everything.
+        let now = Timestamp::from_seconds(1_000_000);
+        scheduler.cluster_is_known(now);
         World {
             server: Server::default(),
-            scheduler: Scheduler::new(profiles, options()).with_extenders(extenders(setup)),
+            scheduler,
             setup,
             leads: true,
             coverage: Coverage::default(),
@@ -170,9 +176,13 @@ impl World {
             decoder,
             registry,
             configuration: 0,
-            now: Timestamp::from_seconds(1_000_000),
+            now,
             created: 0,
         }
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.now
     }
 
     /// The tickets of orders that are to be answered yet.
@@ -390,7 +400,7 @@ impl World {
     fn update_status(&mut self, effect: &Effect) {
         let Effect::UpdateStatus { pod, condition, nomination } = effect else { return };
         let condition =
-            condition.as_ref().map(|condition| (condition.reason.to_owned(), condition.message.clone()));
+            condition.as_ref().map(|condition| (condition.reason.to_string(), condition.message.clone()));
         let nominated = match nomination {
             Nomination::Keep => None,
             Nomination::Clear => Some(None),

@@ -130,9 +130,9 @@ mod tests {
     #[test]
     fn a_status_says_only_what_changes() {
         let condition = PodCondition {
-            kind: "PodScheduled",
+            kind: "PodScheduled".into(),
             holds: false,
-            reason: "Unschedulable",
+            reason: "Unschedulable".into(),
             message: "0/1 nodes are available: 1 \"odd\".".to_owned(),
             since: Timestamp::from_seconds(1_769_860_800),
             observed_generation: 3,

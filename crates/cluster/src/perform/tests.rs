@@ -80,9 +80,9 @@ fn bind(name: &str) -> Effect {
 
 fn unschedulable(name: &str) -> Effect {
     let condition = PodCondition {
-        kind: "PodScheduled",
+        kind: "PodScheduled".into(),
         holds: false,
-        reason: "Unschedulable",
+        reason: "Unschedulable".into(),
         message: "0/1 nodes are available".to_owned(),
         since: Timestamp::default(),
         observed_generation: 1,

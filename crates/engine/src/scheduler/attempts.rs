@@ -229,9 +229,9 @@ impl Scheduler {
         let is_new = known.is_none_or(|known| *known.reason != *reason || *known.message != *message);
         let since = known.and_then(|known| known.since).unwrap_or(now);
         let condition = is_new.then(|| PodCondition {
-            kind: "PodScheduled",
+            kind: "PodScheduled".into(),
             holds: false,
-            reason,
+            reason: reason.into(),
             message: message.clone(),
             since,
             observed_generation: waiting.generation,

@@ -31,7 +31,9 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
-use supercargo_framework::{AskFailure, Conclusion, Effect, ExtenderAnswer, Nomination, Notice, Profile};
+use supercargo_framework::{
+    AskFailure, Conclusion, Effect, ExtenderAnswer, Memories, Nomination, Notice, Profile,
+};
 use supercargo_model::{Decoded, KindId, ObjectKey, Pod, Snapshot, Timestamp};
 
 use crate::decision::Decision;
@@ -172,6 +174,11 @@ impl Scheduler {
     /// The profiles, in the order of the configuration.
     pub fn profiles(&self) -> &[Profile] {
         self.engine.profiles()
+    }
+
+    /// What plugins remember.
+    pub fn memories(&mut self) -> &Memories {
+        self.engine.memories()
     }
 
     /// How many pods wait.

@@ -23,9 +23,9 @@ fn nominate(name: &str, node: &str) -> Effect {
 
 fn condition(name: &str, message: &str) -> Effect {
     let condition = PodCondition {
-        kind: "PodScheduled",
+        kind: "PodScheduled".into(),
         holds: false,
-        reason: "Unschedulable",
+        reason: "Unschedulable".into(),
         message: message.to_owned(),
         since: Timestamp::default(),
         observed_generation: 0,
