@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use supercargo_framework::{
     Actions, Args, ClusterEvent, Code, Context, Cycle, Enqueue, Extensions, FieldProblems, Hint, NodeField,
     NodeVictims, Nomination, Plugin, PodField, PostFilter, PostFilterResult, PreEnqueue, Reads, Rehearsal,
-    Rejections, Status, unfit_message,
+    Rejections, Status, Writes, unfit_message,
 };
 use supercargo_model::kinds::PodDisruptionBudget;
 use supercargo_model::pod::PreemptionPolicy;
@@ -98,6 +98,10 @@ impl Plugin for DefaultPreemption {
 
     fn extensions(points: Extensions<Self>) -> Extensions<Self> {
         points.pre_enqueue().post_filter().enqueue()
+    }
+
+    fn writes(&self) -> Writes {
+        Writes::nothing().evictions()
     }
 
     fn reads(&self) -> Reads {
