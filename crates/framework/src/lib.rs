@@ -52,6 +52,7 @@ mod effects;
 mod events;
 mod extender;
 mod memory;
+mod order;
 mod plugin;
 mod points;
 mod profile;
@@ -75,6 +76,7 @@ pub use effects::{Conclusion, Effect, News, Notice, PodCondition, Step};
 pub use events::{Actions, Change, ClusterEvent, Enqueue, EventResource, Hint};
 pub use extender::{AskFailure, AskedNode, ExtenderAnswer, ExtenderQuestion, NodeVictims};
 pub use memory::{Memories, Memory};
+pub use order::OrderChanges;
 pub use plugin::{Extensions, Plugin, PluginInstance, Point};
 pub use points::{
     Bind, Filter, MAX_NODE_SCORE, NodeRehearsal, NodeScore, Nomination, Normalization, Permit,

@@ -24,7 +24,10 @@ pub mod taints;
 mod time;
 pub mod wire;
 
-pub use cluster::{Cluster, ClusterError, NodeRef, Row, Snapshot};
+pub use cluster::{
+    Cluster, ClusterError, CountedPods, NodeRef, PodSet, Pods, Row, Snapshot, Standing, StandingCounts,
+    StandingPod,
+};
 pub use decode::{DecodeError, Decoded, Decoder, FieldPath, FieldStep, OtherVersion, leading_header};
 pub use intern::{Interned, Interner};
 pub use labels::{LabelLookup, LabelSelector, Labels};

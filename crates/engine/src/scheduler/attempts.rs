@@ -65,6 +65,7 @@ impl Scheduler {
                 let note = format!("skip schedule deleting pod: {}", pod.key());
                 self.record(failed_scheduling(&pod, note));
                 self.with_house(now, |queue, house| queue.remove(house, &pod.uid));
+                self.engine.cluster.clear_standing(&pod.uid);
                 continue;
             }
             let decision = if self.has_extenders_for(&pod) && self.engine.cluster.snapshot().node_count() > 0
@@ -89,6 +90,7 @@ impl Scheduler {
             Err(_) => {
                 // Nobody is responsible for such pods any more.
                 self.with_house(now, |queue, house| queue.remove(house, &pod.uid));
+                self.engine.cluster.clear_standing(&pod.uid);
                 None
             }
         }

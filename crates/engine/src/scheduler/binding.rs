@@ -13,9 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use supercargo_framework::{
-    ClusterEvent, Conclusion, CycleState, Effect, Nomination, PermitDecision, Plan, Point, Profile, Status,
+    Actions, ClusterEvent, Conclusion, CycleState, Effect, Nomination, PermitDecision, Plan, Point, Profile,
+    Status,
 };
-use supercargo_model::{Cluster, Pod, Row, Timestamp};
+use supercargo_model::{Cluster, Pod, Row, Standing, Timestamp};
 
 use super::Scheduler;
 use super::attempts::Failure;
@@ -195,6 +196,11 @@ impl Binding {
         matches!(self.stage, Stage::Permit(_) | Stage::PreBind(..))
     }
 
+    /// The pod, if it waits at Permit.
+    pub(super) fn pod_at_permit(&self) -> Option<&Arc<Pod>> {
+        matches!(self.stage, Stage::Permit(_)).then_some(&self.pod)
+    }
+
     fn pause(&self) -> Option<&Pause> {
         match &self.stage {
             Stage::PreBind(_, pause) | Stage::Bind(_, pause) => Some(pause),
@@ -231,6 +237,7 @@ impl Scheduler {
             self.fail_placed(slot, &node, Failure::error(error.to_string()), now);
             return;
         }
+        self.queue.hear(&ClusterEvent::pod(Actions::ADD));
         if (!waits.is_empty() || self.has_plans(&pod, row, &mut state, now))
             && pod.nominated_node_name() != Some(&node)
         {
@@ -241,6 +248,7 @@ impl Scheduler {
         let uid = pod.uid.clone();
         let has_waited = !waits.is_empty();
         if has_waited {
+            self.engine.cluster.set_standing(&pod, Standing::AtPermit);
             let plugins = waits.iter().map(|wait| wait.plugin).collect();
             self.observe(Observation::PermitAwaited { pod: pod.clone(), plugins });
         }

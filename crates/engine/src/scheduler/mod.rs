@@ -20,6 +20,7 @@ mod objects;
 mod observations;
 mod queue;
 mod replacing;
+mod standings;
 mod whereabouts;
 
 use std::collections::BTreeSet;
@@ -130,9 +131,13 @@ impl Scheduler {
     /// A scheduler with an empty cluster.
     pub fn new(profiles: Vec<Profile>, options: SchedulerOptions) -> Self {
         let SchedulerOptions { engine, initial_backoff, max_backoff, max_unschedulable } = options;
+        let patience = Patience { initial_backoff, max_backoff, max_unschedulable };
+        let mut queue = Queue::new(patience, &profiles);
+        let engine = Engine::new(profiles, engine);
+        queue.tell_standings(engine.cluster.counts_pods());
         Scheduler {
-            engine: Engine::new(profiles, engine),
-            queue: Queue::new(Patience { initial_backoff, max_backoff, max_unschedulable }),
+            queue,
+            engine,
             bindings: Bindings::default(),
             unconfirmed: FxHashSet::default(),
             gone: FxHashSet::default(),
@@ -270,6 +275,7 @@ impl Scheduler {
     /// The same, where it can help only some of the waiting pods.
     fn happened_to(&mut self, happening: Happening, now: Timestamp, concerned: impl Fn(&Pod) -> bool) {
         self.resume_bindings(&happening, now);
+        self.queue.hear(&happening.event);
         if self.queue.listens() {
             self.with_house(now, |queue, house| queue.react(house, happening, concerned));
         }
@@ -285,6 +291,9 @@ impl Scheduler {
         let house = House { context, profiles, preempting: &self.preempting };
         let result = act(&mut self.queue, &house);
         let held = self.queue.take_newly_held(&house);
+        for (pod, standing) in self.queue.take_standings() {
+            self.engine.cluster.set_standing(&pod, standing);
+        }
         for (slot, message) in held {
             self.tell_unscheduled(slot, "Unschedulable", message, Nomination::Clear, now);
         }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use supercargo_framework::{Actions, ClusterEvent};
 use supercargo_model::pod::Unscheduled;
-use supercargo_model::{Decoded, NodeWords, Object, Pod, PodWords, Timestamp};
+use supercargo_model::{Decoded, NodeWords, Object, Pod, PodWords, Standing, Timestamp};
 
 use super::happenings::{Happening, What, node_update, pod_update};
 use super::house::profile_of;
+use super::queue::Waiting;
 use super::{Everything, QueueEvent, Scheduler};
 use crate::planted::{Bug, is_planted};
 
@@ -15,7 +16,10 @@ impl Scheduler {
     /// Something came, or changed.
     pub fn put(&mut self, object: Decoded, now: Timestamp) {
         match object {
-            Decoded::Pod(words) if words.is_finished() => self.remove_pod(&words.metadata().uid.clone(), now),
+            Decoded::Pod(words) if words.is_finished() => {
+                self.remove_pod(&words.metadata().uid, now);
+                self.finish_pod(*words);
+            }
             Decoded::Pod(words) => self.put_pod(*words, now),
             Decoded::Node(words) => self.put_node(&words, now),
             Decoded::Object(object) => self.put_object(object, now),
@@ -70,7 +74,8 @@ impl Scheduler {
         match everything {
             Everything::Pods(uids) => {
                 self.gone.retain(|uid| uids.contains(&**uid));
-                let known = cluster.bound_pods().map(|pod| &pod.uid).chain(self.queue.uids());
+                let bound = cluster.bound_pods().map(|pod| &pod.uid);
+                let known = bound.chain(self.queue.uids()).chain(cluster.standing_uids());
                 let mut gone: Vec<Arc<str>> = known.filter(|uid| !uids.contains(&***uid)).cloned().collect();
                 gone.sort_unstable();
                 gone.dedup();
@@ -170,6 +175,9 @@ impl Scheduler {
         now: Timestamp,
     ) {
         let old = self.queue.find(&pod.uid).map(|waiting| waiting.queued.pod.clone());
+        // It counts from now on, so that its own PreEnqueue plugins see it among the others.
+        let standing = self.queue.find(&pod.uid).map_or(Standing::Waiting, Waiting::standing);
+        self.engine.cluster.set_standing(pod, standing);
         self.with_house(now, |queue, house| queue.update(house, pod, generation, unscheduled));
         let nomination = |pod: &Pod| pod.nominated_node_name().cloned();
         let (before, after) = (old.as_deref().and_then(nomination), nomination(pod));
@@ -205,6 +213,7 @@ impl Scheduler {
         self.victim_leaves(uid);
         let waiting = self.with_house(now, |queue, house| queue.remove(house, uid));
         self.engine.cluster.clear_nomination(uid);
+        self.engine.cluster.clear_standing(uid);
         match self.engine.cluster.remove_pod(uid) {
             Some(pod) => self.room_freed(pod, now, |_| true),
             None => {

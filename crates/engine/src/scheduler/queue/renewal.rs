@@ -1,5 +1,6 @@
 //! Other plugins: every pod is asked for anew, and nobody is lost.
 
+use super::ordering::Order;
 use super::{Patience, Place, Queue};
 use crate::scheduler::heap::{Heap, Slot};
 use crate::scheduler::house::{Gate, House};
@@ -9,7 +10,7 @@ impl Queue {
     /// Goes on with other plugins and other patience. Whatever waited for something to happen is tried again, because
     /// everything may be different now. Returned are the pods that nobody is responsible for any more.
     pub(in crate::scheduler) fn renew(&mut self, house: &House<'_>, patience: Patience) -> Vec<Slot> {
-        self.patience = patience;
+        (self.patience, self.order) = (patience, Order::of(house.profiles));
         // The heaps are in the order of the old plugins.
         (self.active, self.backoff, self.error_backoff) = (Heap::default(), Heap::default(), Heap::default());
         self.unschedulable.clear();
