@@ -6,6 +6,7 @@ mod observing;
 mod permits;
 mod random;
 mod replacing;
+mod standings;
 mod unknown;
 mod whereabouts;
 mod world;
