@@ -94,7 +94,8 @@ fn counted(world: &mut World, team: &str) -> Counts {
 
 /// The same by looking at every pod, and asking where it is.
 fn looked_at(world: &mut World, team: &str) -> Counts {
-    let pods: Vec<Value> = world.pods().filter(|pod| pod["metadata"]["labels"]["team"] == team).cloned().collect();
+    let pods: Vec<Value> =
+        world.pods().filter(|pod| pod["metadata"]["labels"]["team"] == team).cloned().collect();
     let now = world.now();
     let stands = |pod: Value| {
         let name = pod["metadata"]["name"].as_str().expect("it has a name").to_owned();

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use supercargo_engine::Everything;
-use supercargo_framework::Profile;
+use supercargo_framework::{Profile, Reads};
 use supercargo_model::{Decoded, Decoder, KindId};
 use tokio::sync::{mpsc, watch};
 
@@ -35,6 +35,8 @@ pub(crate) struct Watches {
     preparation: Option<Preparation>,
     /// The schedulers whose pods are taken.
     scheduler_names: BTreeSet<String>,
+    /// What is kept of pods.
+    pod_needs: PodNeeds,
     /// The number of the last telling.
     tellings: u64,
 }
@@ -58,6 +60,15 @@ enum Texts {
     Asked(u64),
     /// They do.
     Kept,
+}
+
+/// What plugins read of pods that is not kept otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PodNeeds {
+    /// Their phases, and when they were scheduled.
+    progress: bool,
+    /// Those that have run their course.
+    finished: bool,
 }
 
 /// What other profiles need that is not there yet.
@@ -87,6 +98,7 @@ impl Watches {
             progress: Progress::default(),
             preparation: None,
             scheduler_names: scheduler_names(profiles),
+            pod_needs: PodNeeds::of(profiles),
             tellings: 0,
         };
         let needs_texts = needs_texts(profiles, has_extenders);
@@ -172,7 +184,8 @@ impl Watches {
     ///
     /// Pods of a scheduler that had no profile were not kept: if one of those has a profile now, all pods are listed again. That
     /// costs a list at a rare moment; keeping all such pods would cost memory all the time, and what does not fit into a limit
-    /// would be lost. The watch of pods goes on, so that no pod is missed meanwhile.
+    /// would be lost. The watch of pods goes on, so that no pod is missed meanwhile. So it is if plugins read more of pods, or less,
+    /// than those before.
     pub(crate) async fn commit(&mut self, profiles: &[Profile]) -> Vec<Everything> {
         let kinds = kinds_of(profiles);
         for (kind, knowledge) in
@@ -184,7 +197,9 @@ impl Watches {
             self.running.keys().filter(|kind| !kinds.contains(kind)).copied().collect();
         let gone = self.end_all(&unneeded).await;
         let names = scheduler_names(profiles);
-        if !names.is_subset(&self.scheduler_names) {
+        let pod_needs = PodNeeds::of(profiles);
+        if !names.is_subset(&self.scheduler_names) || pod_needs != self.pod_needs {
+            self.pod_needs = pod_needs;
             let keeps_texts = self.running.get(&PODS).is_some_and(|pods| pods.texts != Texts::Dropped);
             self.tell_again(PODS, decoder(profiles, keeps_texts));
         }
@@ -203,7 +218,8 @@ impl Watches {
     pub(crate) fn decode_pod(&self, text: &[u8]) -> Result<Decoded, String> {
         let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
         let keeps_texts = self.running.get(&PODS).is_some_and(|pods| pods.texts != Texts::Dropped);
-        Decoder::new([], keeps_texts).decode_kind(text, PODS).map_err(|error| error.to_string())
+        let decoder = Decoder::new([], keeps_texts).keeping_progress(self.pod_needs.progress);
+        decoder.decode_kind(text, PODS).map_err(|error| error.to_string())
     }
 
     pub(crate) fn abort_all(&mut self) {
@@ -213,11 +229,12 @@ impl Watches {
     }
 
     fn spawn(&mut self, kind: KindId, profiles: &[Profile], keeps_texts: bool) {
-        let field_selector = (kind == PODS).then_some(PODS_NOT_FINISHED);
+        let field_selector = self.field_selector(kind);
         let request = WatchRequest { kind, field_selector, is_known: false };
         self.tellings += 1;
         let number = self.tellings;
-        let (asking, asked) = watch::channel(Telling { number, decoder: decoder(profiles, keeps_texts) });
+        let (asking, asked) =
+            watch::channel(Telling { number, decoder: decoder(profiles, keeps_texts), field_selector });
         let (server, sender) = (self.server.clone(), self.sender.clone());
         let watching = watch_as_asked(server, request, asked, self.seed, sender);
         // A watch returns only if the driver is gone.
@@ -226,11 +243,16 @@ impl Watches {
         self.running.insert(kind, Running { task, asking, first: number, texts });
     }
 
+    fn field_selector(&self, kind: KindId) -> Option<&'static str> {
+        (kind == PODS && !self.pod_needs.finished).then_some(PODS_NOT_FINISHED)
+    }
+
     /// Asks a watch to tell everything again; the number of that telling.
     fn tell_again(&mut self, kind: KindId, decoder: Arc<Decoder>) -> u64 {
         self.tellings += 1;
         if let Some(running) = self.running.get(&kind) {
-            running.asking.send_replace(Telling { number: self.tellings, decoder });
+            let field_selector = self.field_selector(kind);
+            running.asking.send_replace(Telling { number: self.tellings, decoder, field_selector });
         }
         self.tellings
     }
@@ -271,7 +293,19 @@ fn has_texts(kind: KindId) -> bool {
 
 fn decoder(profiles: &[Profile], keeps_texts: bool) -> Arc<Decoder> {
     let reads = profiles.iter().filter_map(|profile| profile.reads.as_ref());
-    Arc::new(Decoder::new(reads.flat_map(|reads| reads.kinds.clone()), keeps_texts))
+    let progress = PodNeeds::of(profiles).progress;
+    let decoder = Decoder::new(reads.flat_map(|reads| reads.kinds.clone()), keeps_texts);
+    Arc::new(decoder.keeping_progress(progress))
+}
+
+impl PodNeeds {
+    fn of(profiles: &[Profile]) -> Self {
+        let reads = || profiles.iter().filter_map(|profile| profile.reads.as_ref());
+        PodNeeds {
+            progress: reads().any(Reads::pod_progress),
+            finished: reads().any(|reads| reads.pods.finished),
+        }
+    }
 }
 
 fn scheduler_names(profiles: &[Profile]) -> BTreeSet<String> {

@@ -316,6 +316,11 @@ impl Reads {
         self
     }
 
+    /// Whether pods have to know their phases, and when they were scheduled.
+    pub fn pod_progress(&self) -> bool {
+        self.pod.contains(PodField::Progress)
+    }
+
     /// Everything that either reads.
     #[must_use]
     pub fn and(mut self, other: Reads) -> Self {

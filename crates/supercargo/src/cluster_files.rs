@@ -8,12 +8,13 @@ use anyhow::{Context as _, bail};
 use supercargo_cluster::{NODES, PODS};
 use supercargo_config::{LeaderElection, Loaded, Problems, build_profiles, read};
 use supercargo_dump::{Dumps, Location};
+use supercargo_engine::counted_pods;
 use supercargo_explain::{Missing, Workloads};
-use supercargo_framework::{Fixes, Profile, Registry};
+use supercargo_framework::{Fixes, Profile, Reads, Registry};
 use supercargo_model::kinds::Namespace;
 use supercargo_model::{
-    Cluster, Decoded, Decoder, Kind, KindId, ObjectKey, Pod, ReadableKind, Timestamp, nearest, nearest_first,
-    printable,
+    Cluster, Decoded, Decoder, Kind, KindId, ObjectKey, Pod, ReadableKind, Standing, Timestamp, nearest,
+    nearest_first, printable,
 };
 
 use crate::config_check;
@@ -152,12 +153,24 @@ impl Scheduler {
     pub(crate) fn decoder(&self) -> Decoder {
         let reads = self.profiles.iter().filter_map(|profile| profile.reads.as_ref());
         let raw = reads.clone().any(|reads| reads.raw_objects);
+        let progress = reads.clone().any(Reads::pod_progress);
         let records = ReadableKind::of::<UnreadRecord>();
-        Decoder::new(reads.flat_map(|reads| reads.kinds.clone()).chain([records]), raw)
+        let kinds = reads.flat_map(|reads| reads.kinds.clone()).chain([records]);
+        Decoder::new(kinds, raw).keeping_progress(progress)
     }
 }
 
 impl ClusterFiles {
+    /// Counts pods by what plugins read.
+    pub(crate) fn count_pods(&mut self, profiles: &[Profile]) {
+        self.cluster.count_pods(counted_pods(profiles));
+        for pod in &self.pending {
+            let is_gated = !pod.spec.scheduling_gates.is_empty();
+            let standing = if is_gated { Standing::Gated } else { Standing::Waiting };
+            self.cluster.set_standing(pod, standing);
+        }
+    }
+
     pub(crate) fn empty(default_namespace: &str, place: &'static str) -> Self {
         ClusterFiles {
             cluster: Cluster::default(),
