@@ -10,51 +10,23 @@
 //! credential plugin is run again when what it said has expired or was refused.
 
 use std::fmt;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::header::{AUTHORIZATION, HeaderValue};
+use http::header::{AUTHORIZATION, HOST, HeaderValue};
 use http::uri::{self, PathAndQuery, Uri};
 use http::{Request, Response};
-use hyper::body::Incoming;
-use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::connect::proxy::Tunnel;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tokio::net::TcpStream;
 use tokio::time::Instant;
-use tower::{BoxError, Service};
+use tower::BoxError;
 use tracing::{info, warn};
 
-use crate::environment::Environment;
+use crate::dialer::connector;
 use crate::material::{Authority, Material};
 use crate::plugin::Credential;
+use crate::pool::{Answer, Pool};
 use crate::request::RequestBody;
 use crate::target::{Authorization, Target, Who, read_token};
-use crate::{proxy, tls};
 
-/// How long it may take until a connection stands.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long an idle connection is kept. The server closes it after 90 s, and a request must not meet it doing so.
-const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// How many idle connections are kept: as many as the performer uses at most, and some for the watches.
-const POOL_IDLE_MAX: usize = 160;
-/// How much of an answer a connection holds at most. There is a connection for every watch, and they stay.
-const READ_BUFFER_BYTES_MAX: usize = 64 << 10;
-/// After so much silence the kernel asks whether the other side is still there.
-const KEEPALIVE_AFTER: Duration = Duration::from_secs(15);
-/// How often it asks again.
-const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
-/// After so many questions without an answer the connection is given up.
-const KEEPALIVE_RETRIES: u32 = 3;
-/// After so much time without an acknowledgement of what was sent the kernel gives a connection up.
-const UNACKNOWLEDGED_MAX: Duration = Duration::from_secs(45);
-/// A request whose caller has waited for so long and then gave up says that its connection is dead. The lease's callers give up
-/// after a few seconds.
-const ABANDONED_AFTER: Duration = Duration::from_secs(1);
 /// How often it is looked whether files with certificates have changed.
 const FILES_INTERVAL: Duration = Duration::from_secs(30);
 /// How often a file with a token is read; client-go's number.
@@ -64,9 +36,10 @@ pub(crate) struct Connections {
     target: Target,
     has_files: bool,
     address: String,
-    /// The address, taken apart.
-    scheme: uri::Scheme,
-    authority: uri::Authority,
+    /// Scheme and authority of the address.
+    root: Uri,
+    /// The header that names the server.
+    host: HeaderValue,
     /// What goes before every path; empty for most servers.
     prefix: String,
     state: Mutex<State>,
@@ -101,7 +74,8 @@ impl Connections {
             warn!("The certificate of {address} is not verified, as the configuration says");
         }
         let material = target.material()?;
-        let pool = Arc::new(Pool::new(connector(&target, &material)?));
+        let (root, host, prefix) = taken_apart(&target.server)?;
+        let pool = Arc::new(Pool::new(connector(&target, &material)?, root.clone()));
         let authorization = match &target.authorization {
             Authorization::None | Authorization::Plugin(_) => None,
             Authorization::Fixed(header) => Some(header.clone()),
@@ -120,14 +94,12 @@ impl Connections {
             files_seen: now,
             token_read: now,
         };
-        let uri::Parts { scheme, authority, path_and_query, .. } = target.server.clone().into_parts();
-        let prefix = path_and_query.as_ref().map_or("", PathAndQuery::path).trim_end_matches('/').to_owned();
         Ok(Arc::new(Connections {
             has_files: target.has_files(),
             target,
             address,
-            scheme: scheme.ok_or("the address of the server has no scheme")?,
-            authority: authority.ok_or("the address of the server has no host")?,
+            root,
+            host,
             prefix,
             state: Mutex::new(state),
         }))
@@ -147,9 +119,9 @@ impl Connections {
         &self.target.who
     }
 
-    /// Where a path is on the server.
+    /// Where a path is on the server, as requests name it.
     pub(crate) fn uri(&self, path: &str) -> Result<Uri, http::Error> {
-        let builder = Uri::builder().scheme(self.scheme.clone()).authority(self.authority.clone());
+        let builder = Uri::builder();
         let builder = match &*self.prefix {
             "" => builder.path_and_query(path),
             prefix => builder.path_and_query(format!("{prefix}{path}")),
@@ -214,8 +186,9 @@ impl Connections {
         &self,
         prepared: &Prepared,
         mut request: Request<RequestBody>,
-    ) -> Result<Response<Incoming>, BoxError> {
+    ) -> Result<Response<Answer>, BoxError> {
         let headers = request.headers_mut();
+        headers.insert(HOST, self.host.clone());
         if let Some(authorization) = &prepared.authorization {
             headers.insert(AUTHORIZATION, authorization.clone());
         }
@@ -278,7 +251,7 @@ impl Connections {
 
     /// Makes new connections from now on: a connection keeps the certificates that it was made with.
     fn secure(&self, state: &mut State, material: Material) -> Result<(), String> {
-        state.pool = Arc::new(Pool::new(connector(&self.target, &material)?));
+        state.pool = Arc::new(Pool::new(connector(&self.target, &material)?, self.root.clone()));
         state.material = material;
         Ok(())
     }
@@ -303,130 +276,23 @@ impl fmt::Debug for Connections {
     }
 }
 
-/// Connections that are kept for the next request.
-struct Pool {
-    connector: HttpsConnector<Dialer>,
-    current: Mutex<(u64, Client)>,
-}
-
-type Client = legacy::Client<HttpsConnector<Dialer>, RequestBody>;
-
-impl Pool {
-    fn new(connector: HttpsConnector<Dialer>) -> Self {
-        let current = Mutex::new((0, transport(connector.clone())));
-        Pool { connector, current }
-    }
-
-    fn current(&self) -> MutexGuard<'_, (u64, Client)> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn send(&self, request: Request<RequestBody>) -> Result<Response<Incoming>, BoxError> {
-        let (generation, client) = self.current().clone();
-        let mut waiting = Waiting { pool: self, generation, since: Instant::now(), is_answered: false };
-        let answer = client.request(request).await;
-        waiting.is_answered = true;
-        answer.map_err(BoxError::from)
-    }
-
-    fn give_up(&self) {
-        let generation = self.current().0;
-        self.give_up_generation(generation);
-    }
-
-    /// Gives up the connections of this generation, unless that was done already.
-    fn give_up_generation(&self, generation: u64) {
-        let mut current = self.current();
-        if current.0 == generation {
-            // The old client goes with its idle connections; those that carry an answer go when it has ended.
-            *current = (generation + 1, transport(self.connector.clone()));
-        }
-    }
-}
-
-/// A request without an answer. If its caller gives up after some time, so are the connections.
-struct Waiting<'a> {
-    pool: &'a Pool,
-    generation: u64,
-    since: Instant,
-    is_answered: bool,
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        if !self.is_answered && self.since.elapsed() >= ABANDONED_AFTER {
-            self.pool.give_up_generation(self.generation);
-        }
-    }
-}
-
-fn transport(connector: HttpsConnector<Dialer>) -> Client {
-    legacy::Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(POOL_IDLE_TIMEOUT)
-        .pool_max_idle_per_host(POOL_IDLE_MAX)
-        .http1_max_buf_size(READ_BUFFER_BYTES_MAX)
-        .build(connector)
-}
-
-/// What makes connections that notice a dead peer, through a proxy if there is one, and secures them.
-fn connector(target: &Target, material: &Material) -> Result<HttpsConnector<Dialer>, String> {
-    let environment = Environment::of_process();
-    let proxy = match proxy::choose(&target.server, target.proxy.as_ref(), &environment.proxies) {
-        Ok(proxy) => proxy,
-        Err(reason) if target.proxy.is_some() => return Err(format!("proxy-url: {reason}")),
-        Err(reason) => {
-            warn!("A proxy is set, but {} is talked to directly: {reason}", target.server);
-            None
-        }
+/// Scheme and authority of a server's address, the header that names it, and what goes before every path.
+fn taken_apart(server: &Uri) -> Result<(Uri, HeaderValue, String), String> {
+    let uri::Parts { scheme, authority, path_and_query, .. } = server.clone().into_parts();
+    let scheme = scheme.ok_or("the address of the server has no scheme")?;
+    let authority = authority.ok_or("the address of the server has no host")?;
+    let is_default_port = match authority.port_u16() {
+        Some(port) => port == if scheme == uri::Scheme::HTTPS { 443 } else { 80 },
+        None => true,
     };
-    let mut connector = HttpConnector::new();
-    connector.enforce_http(false);
-    connector.set_nodelay(true);
-    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    connector.set_keepalive(Some(KEEPALIVE_AFTER));
-    connector.set_keepalive_interval(Some(KEEPALIVE_INTERVAL));
-    connector.set_keepalive_retries(Some(KEEPALIVE_RETRIES));
-    #[cfg(target_os = "linux")]
-    connector.set_tcp_user_timeout(Some(UNACKNOWLEDGED_MAX));
-    let dialer = match proxy {
-        None => Dialer::Direct(connector),
-        Some(proxy) => Dialer::Tunnel(Tunnel::new(proxy, connector)),
+    let host = match authority.port() {
+        Some(port) if !is_default_port => format!("{}:{port}", authority.host()),
+        _ => authority.host().to_owned(),
     };
-    tls::connector(target, material, dialer)
-}
-
-/// Makes connections, before they are secured.
-#[derive(Clone)]
-enum Dialer {
-    Direct(HttpConnector),
-    Tunnel(Tunnel<HttpConnector>),
-}
-
-impl Service<Uri> for Dialer {
-    type Response = TokioIo<TcpStream>;
-    type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<TokioIo<TcpStream>, BoxError>> + Send>>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        match self {
-            Dialer::Direct(direct) => direct.poll_ready(context).map_err(BoxError::from),
-            Dialer::Tunnel(tunnel) => tunnel.poll_ready(context).map_err(BoxError::from),
-        }
-    }
-
-    fn call(&mut self, server: Uri) -> Self::Future {
-        match self {
-            Dialer::Direct(direct) => {
-                let connecting = direct.call(server);
-                Box::pin(async move { connecting.await.map_err(BoxError::from) })
-            }
-            Dialer::Tunnel(tunnel) => {
-                let connecting = tunnel.call(server);
-                Box::pin(async move { connecting.await.map_err(BoxError::from) })
-            }
-        }
-    }
+    let prefix = path_and_query.as_ref().map_or("", PathAndQuery::path).trim_end_matches('/').to_owned();
+    let root = Uri::builder().scheme(scheme).authority(authority).path_and_query("/").build();
+    let host = HeaderValue::try_from(host).map_err(|error| error.to_string())?;
+    Ok((root.map_err(|error| error.to_string())?, host, prefix))
 }
 
 #[cfg(test)]

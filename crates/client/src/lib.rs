@@ -10,12 +10,14 @@ mod clock;
 mod component;
 mod connect;
 mod connections;
+mod dialer;
 mod environment;
 mod error;
 mod kubeconfig;
 mod limiter;
 mod material;
 mod plugin;
+mod pool;
 mod proxy;
 mod request;
 mod rights;
@@ -32,6 +34,7 @@ pub use component::ComponentOptions;
 pub use connect::{ConnectError, ConnectOptions, Search, chain, hostname};
 pub use error::RequestError;
 pub use limiter::RateLimit;
+pub use pool::Answer;
 pub use request::{
     AnswerBody, ApiServer, Call, MERGE_PATCH, RequestBody, SILENCE_MAX, STRATEGIC_MERGE_PATCH,
 };

@@ -10,7 +10,6 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Either, Full};
-use hyper::body::Incoming;
 use tokio::time::{Instant, sleep, timeout};
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceExt as _};
@@ -19,6 +18,7 @@ use crate::connect::{ConnectError, ConnectOptions, chain};
 use crate::connections::Connections;
 use crate::error::{RequestError, asked_wait, refusal};
 use crate::limiter::{RateLimit, TokenBucket};
+use crate::pool::Answer;
 use crate::rights::MissingRights;
 use crate::target::{Target, Who};
 use crate::write_gate::{Passage, WriteGate};
@@ -77,7 +77,7 @@ struct Limiter {
 pub type RequestBody = Full<Bytes>;
 
 /// The body of an answer: from the connections themselves, or from a service that was given.
-pub type AnswerBody = Either<Incoming, UnsyncBoxBody<Bytes, BoxError>>;
+pub type AnswerBody = Either<Answer, UnsyncBoxBody<Bytes, BoxError>>;
 
 /// A request, which can be made more than once.
 #[derive(Clone, Debug)]

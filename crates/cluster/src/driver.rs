@@ -43,7 +43,7 @@ const BATCH: usize = 128;
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 /// How soon after the last time the observer is told again, at the earliest, when pods were tried since and there is nothing else to
 /// do. Telling it for every single pod would cost more than most decisions.
-const REPORT_INTERVAL_MIN: Duration = Duration::from_millis(100);
+const REPORT_INTERVAL_MIN: Duration = Duration::from_millis(500);
 /// Finding out how things stand takes no more than this part of the time.
 const REPORT_SHARE: u32 = 10;
 /// How long what was ordered may take when the scheduler stops.

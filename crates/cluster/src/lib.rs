@@ -24,7 +24,7 @@ mod watches;
 pub use driver::{Attempt, Command, Driver, DriverOptions, Located, Observer, ReloadRefused, Replacement};
 pub use heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
 pub use limited_log::{Admission, LOG_INTERVAL, LOG_LINES_MAX, LimitedLog, LogLimiter, Suppressed};
-pub use perform::{Concluded, OrderOutcome, PerformCounts, Performer, PerformerOptions};
+pub use perform::{Concluded, OrderOutcome, PerformCounts, Performer, PerformerOptions, rest_after_bindings};
 pub use tasks::{Supervisor, Task, TaskEnd, TaskEndCause, Tasks};
 pub use watch::{
     ListError, ListRequest, NODES, PODS, PODS_NOT_FINISHED, WatchEvent, WatchRequest, Watched, WholeList,

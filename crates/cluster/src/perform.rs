@@ -6,18 +6,20 @@
 mod bodies;
 mod queues;
 mod requests;
+mod rest;
 
-use std::panic::resume_unwind;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use supercargo_engine::{Order, Ticket};
 use supercargo_framework::{Conclusion, Effect};
 use supercargo_model::Pod;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tracing::{debug, error, warn};
 
@@ -27,6 +29,7 @@ use crate::order_log::OrderLog;
 use crate::tasks::{Task, Tasks};
 use queues::{Job, Lane, Queues};
 use requests::Requests;
+pub use rest::rest_after_bindings;
 use supercargo_client::ApiServer;
 use supercargo_client::Clock;
 use supercargo_client::WriteGate;
@@ -38,7 +41,7 @@ const SERIES_INTERVAL: Duration = Duration::from_secs(60);
 
 /// How long the first of some events waits for others before they are told. Nobody waits for an event, and telling many in one go
 /// costs a fraction of telling each by itself, in a process that has nothing else to do and finds every cache cold.
-const EVENTS_GATHERED_FOR: Duration = Duration::from_millis(500);
+const EVENTS_GATHERED_FOR: Duration = Duration::from_secs(1);
 
 /// What a performer needs.
 #[derive(Clone, Debug)]
@@ -123,7 +126,7 @@ impl Performer {
             recorder: Recorder::new(&options.hostname),
             queues: Queues::default(),
             events: EventsPhase::Nothing,
-            running: JoinSet::new(),
+            running: FuturesUnordered::new(),
             clock: options.clock,
             conclusions,
             shared: shared.clone(),
@@ -177,7 +180,8 @@ struct Dispatcher {
     recorder: Recorder,
     queues: Queues,
     events: EventsPhase,
-    running: JoinSet<Done>,
+    /// Requests run inside this task: one that had a task of its own would be handed from task to task when its answer comes.
+    running: FuturesUnordered<Pin<Box<dyn Future<Output = Done> + Send>>>,
     clock: Clock,
     conclusions: mpsc::UnboundedSender<Concluded>,
     shared: Arc<Shared>,
@@ -225,16 +229,9 @@ impl Dispatcher {
             };
             tokio::select! {
                 biased;
-                Some(done) = self.running.join_next(), if !self.running.is_empty() => match done {
-                    Ok(done) => self.finish(done),
-                    // Whether the request was carried out is not known, nor whether what else is in memory is right: this task
-                    // ends with the panic, and the process with this task. A new process reads everything anew.
-                    Err(error) => {
-                        if let Ok(panic) = error.try_into_panic() {
-                            resume_unwind(panic);
-                        }
-                    }
-                },
+                // A panic ends this task, and the process with it: whether the request was carried out is not known, nor whether what
+                // else is in memory is right. A new process reads everything anew.
+                Some(done) = self.running.next(), if !self.running.is_empty() => self.finish(done),
                 order = orders.recv(), if is_open => match order {
                     Some(order) => self.take(order),
                     None => {
@@ -285,12 +282,13 @@ impl Dispatcher {
             match job {
                 Job::LookUp { ticket, pod } => {
                     let requests = self.requests.fork();
-                    self.running.spawn(async move {
+                    self.running.push(Box::pin(async move {
                         let outcome = OrderOutcome::LookedUp(requests.look_up(&pod).await);
                         Done { lane: Lane::LookUps, ticket, about: Some(pod), outcome }
-                    });
+                    }));
                 }
                 Job::Bind { ticket, pod, node } => {
+                    rest::binding_sent();
                     self.shared.bindings_waiting.fetch_sub(1, Ordering::Relaxed);
                     let (requests, lane) = (self.requests.fork(), Lane::Bindings(pod.uid.clone()));
                     self.spawn(
@@ -336,14 +334,14 @@ impl Dispatcher {
     }
 
     fn spawn(
-        &mut self,
+        &self,
         lane: Lane,
         ticket: Option<Ticket>,
         about: Option<Arc<Pod>>,
         work: impl Future<Output = Conclusion> + Send + 'static,
     ) {
-        self.running
-            .spawn(async move { Done { lane, ticket, about, outcome: OrderOutcome::Ended(work.await) } });
+        let work = async move { Done { lane, ticket, about, outcome: OrderOutcome::Ended(work.await) } };
+        self.running.push(Box::pin(work));
     }
 
     fn finish(&mut self, done: Done) {

@@ -11,6 +11,7 @@ use tokio::time::{sleep, timeout};
 
 use super::*;
 use crate::connect::ConnectOptions;
+use crate::pool::ABANDONED_AFTER;
 use crate::request::ApiServer;
 
 /// A server that answers every request with the number of its connection, until it is frozen: then the connections that there are
@@ -153,4 +154,39 @@ async fn every_request_says_who_asks() {
     assert!(asked.contains("\r\nuser-agent: supercargo/"), "{asked}");
     stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.expect("sent");
     asking.await.expect("no panic").expect("an answer");
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again_once_its_answer_was_read_to_the_end() {
+    let freezing = Freezing::start().await;
+    let server = freezing.client().await;
+    assert_eq!(answer(&server).await, "1");
+    assert_eq!(answer(&server).await, "1", "its answer was read");
+    let unread = server.open("/").await.expect("it answers");
+    assert_eq!(answer(&server).await, "2", "the first one still has an answer to give");
+    drop(unread);
+    assert_eq!(answer(&server).await, "2", "what was left on the first one could be taken for an answer");
+}
+
+#[tokio::test]
+async fn a_connection_that_the_server_has_closed_meanwhile_costs_no_request() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+    let address = listener.local_addr().expect("it listens").to_string();
+    let (closed, mut is_closed) = tokio::sync::mpsc::channel(1);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.read(&mut [0; 4096]).await;
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").await;
+            // Without a word about it, as a server that is stopped does.
+            let _ = stream.shutdown().await;
+            drop(stream);
+            let _ = closed.send(()).await;
+        }
+    });
+    let options = ConnectOptions { master: Some(address), ..ConnectOptions::default() };
+    let server = ApiServer::connect(&options).await.expect("nothing is sent yet");
+    for _ in 0..20 {
+        assert_eq!(answer(&server).await, "ok");
+        is_closed.recv().await.expect("the server goes on");
+    }
 }
