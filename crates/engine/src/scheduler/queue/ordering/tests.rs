@@ -174,7 +174,7 @@ impl Trial {
                 self.with_queue(|queue, house| queue.put_back(house, slot, rejectors, BTreeSet::new()));
             }
             Act::Activate(number) => {
-                self.with_queue(|queue, house| queue.activate(house, &number.to_string()))
+                self.with_queue(|queue, house| queue.activate(house, &number.to_string()));
             }
             Act::Node => {
                 let actions = if self.cluster.snapshot().node_count() == 0 {
