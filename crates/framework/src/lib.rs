@@ -86,7 +86,7 @@ pub use plugin::{Extensions, Plugin, PluginInstance, Point};
 pub use points::{
     Bind, Filter, MAX_NODE_SCORE, NodeRehearsal, NodeScore, Nomination, Normalization, Permit,
     PermitDecision, Plan, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter,
-    PreFilterResult, PreScore, QueueSort, QueuedPod, Rehearsal, Reserve, Score, StaysPending,
+    PreFilterResult, PreScore, QueueRank, QueueSort, QueuedPod, Rehearsal, Reserve, Score, StaysPending,
 };
 pub use profile::{Named, Profile};
 pub use quirks::{DIFFERENCES, Difference, Fixes, QUIRKS, Quirk, quirks_reference};

@@ -45,11 +45,22 @@ pub trait QueueSort: Send + Sync {
     /// Whether `a` goes before `b`.
     fn less(&self, context: &Context<'_>, a: &QueuedPod, b: &QueuedPod) -> bool;
 
+    /// What pods are sorted by, where two numbers can say it: a pod goes before those of higher rank, just as
+    /// [`less`](QueueSort::less) has it. The queue keeps ranks, and need not look at the pods to find the first of many.
+    /// A plugin has a rank for every pod, or for none.
+    fn rank(&self, context: &Context<'_>, pod: &QueuedPod) -> Option<QueueRank> {
+        let _ = (context, pod);
+        None
+    }
+
     /// When the order becomes another one though the two pods have not changed; if the plugin does not say, never.
     fn changes(&self) -> OrderChanges {
         OrderChanges::never()
     }
 }
+
+/// The rank of a waiting pod: the first number counts, then the second.
+pub type QueueRank = [i64; 2];
 
 /// A pod that waits to be scheduled.
 #[derive(Clone, Debug)]

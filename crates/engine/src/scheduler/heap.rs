@@ -1,72 +1,101 @@
 //! A heap whose entries can be found, moved and taken out.
 
+use supercargo_framework::QueueRank;
+
 /// The place of a pod in the queue's list.
 pub(super) type Slot = usize;
 
 /// A heap of slots. What comes first is up to the caller, who passes the same order to every call.
 #[derive(Debug, Default)]
 pub(super) struct Heap {
-    slots: Vec<Slot>,
+    entries: Vec<Entry>,
     /// Where in the heap each slot is.
     places: Vec<Option<usize>>,
 }
 
+/// A slot, and what it may be sorted by. A rank lies in the heap itself, so that slots are put in order without a look at the
+/// pods in them, which are all over the memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Entry {
+    pub(super) slot: Slot,
+    pub(super) rank: QueueRank,
+    /// The last word between slots of one rank.
+    pub(super) arrival: u64,
+}
+
+impl Entry {
+    /// For orders that do not look at ranks.
+    pub(super) fn unranked(slot: Slot) -> Self {
+        Entry { slot, ..Entry::default() }
+    }
+
+    /// Whether a slot goes before another by their ranks.
+    pub(super) fn is_before(&self, other: &Self) -> bool {
+        (self.rank, self.arrival) < (other.rank, other.arrival)
+    }
+}
+
 impl Heap {
     pub(super) fn len(&self) -> usize {
-        self.slots.len()
+        self.entries.len()
     }
 
     /// The first one.
     pub(super) fn first(&self) -> Option<Slot> {
-        self.slots.first().copied()
+        self.entries.first().map(|entry| entry.slot)
     }
 
     /// Puts a slot in.
-    pub(super) fn push(&mut self, slot: Slot, less: impl Fn(Slot, Slot) -> bool) {
+    pub(super) fn push(&mut self, entry: Entry, less: impl Fn(&Entry, &Entry) -> bool) {
+        let slot = entry.slot;
         if self.places.len() <= slot {
             self.places.resize(slot + 1, None);
         }
         debug_assert!(self.places[slot].is_none(), "a slot is in the heap once");
-        self.slots.push(slot);
-        self.places[slot] = Some(self.slots.len() - 1);
-        self.rise(self.slots.len() - 1, &less);
+        self.entries.push(entry);
+        self.places[slot] = Some(self.entries.len() - 1);
+        self.rise(self.entries.len() - 1, &less);
     }
 
     /// Takes a slot out; false if it is not there.
-    pub(super) fn remove(&mut self, slot: Slot, less: impl Fn(Slot, Slot) -> bool) -> bool {
+    pub(super) fn remove(&mut self, slot: Slot, less: impl Fn(&Entry, &Entry) -> bool) -> bool {
         let Some(place) = self.places.get_mut(slot).and_then(Option::take) else { return false };
-        let last = self.slots.pop().expect("a heap with a place in it is not empty");
-        if place < self.slots.len() {
-            self.slots[place] = last;
-            self.places[last] = Some(place);
+        let last = self.entries.pop().expect("a heap with a place in it is not empty");
+        if place < self.entries.len() {
+            self.entries[place] = last;
+            self.places[last.slot] = Some(place);
             self.settle(place, &less);
         }
         true
     }
 
     /// Puts all slots where they belong after the order itself has changed.
-    pub(super) fn renew(&mut self, less: impl Fn(Slot, Slot) -> bool) {
-        for place in (0..self.slots.len() / 2).rev() {
+    pub(super) fn renew(&mut self, entry: impl Fn(Slot) -> Entry, less: impl Fn(&Entry, &Entry) -> bool) {
+        for known in &mut self.entries {
+            *known = entry(known.slot);
+        }
+        for place in (0..self.entries.len() / 2).rev() {
             self.sink(place, &less);
         }
     }
 
     /// Moves a slot to where it belongs after what is compared has changed.
-    pub(super) fn fix(&mut self, slot: Slot, less: impl Fn(Slot, Slot) -> bool) {
-        if let Some(place) = self.places.get(slot).copied().flatten() {
+    pub(super) fn fix(&mut self, entry: Entry, less: impl Fn(&Entry, &Entry) -> bool) {
+        if let Some(place) = self.places.get(entry.slot).copied().flatten() {
+            self.entries[place] = entry;
             self.settle(place, &less);
         }
     }
 
-    fn settle(&mut self, place: usize, less: &impl Fn(Slot, Slot) -> bool) {
+    fn settle(&mut self, place: usize, less: &impl Fn(&Entry, &Entry) -> bool) {
         let place = self.rise(place, less);
         self.sink(place, less);
     }
 
-    fn rise(&mut self, mut place: usize, less: &impl Fn(Slot, Slot) -> bool) -> usize {
+    fn rise(&mut self, mut place: usize, less: &impl Fn(&Entry, &Entry) -> bool) -> usize {
         while place > 0 {
             let parent = (place - 1) / 2;
-            if !less(self.slots[place], self.slots[parent]) {
+            if !less(&self.entries[place], &self.entries[parent]) {
                 break;
             }
             self.swap(place, parent);
@@ -75,16 +104,16 @@ impl Heap {
         place
     }
 
-    fn sink(&mut self, mut place: usize, less: &impl Fn(Slot, Slot) -> bool) {
+    fn sink(&mut self, mut place: usize, less: &impl Fn(&Entry, &Entry) -> bool) {
         loop {
             let mut first = 2 * place + 1;
-            if first >= self.slots.len() {
+            if first >= self.entries.len() {
                 return;
             }
-            if first + 1 < self.slots.len() && less(self.slots[first + 1], self.slots[first]) {
+            if first + 1 < self.entries.len() && less(&self.entries[first + 1], &self.entries[first]) {
                 first += 1;
             }
-            if !less(self.slots[first], self.slots[place]) {
+            if !less(&self.entries[first], &self.entries[place]) {
                 return;
             }
             self.swap(place, first);
@@ -93,9 +122,9 @@ impl Heap {
     }
 
     fn swap(&mut self, a: usize, b: usize) {
-        self.slots.swap(a, b);
-        self.places[self.slots[a]] = Some(a);
-        self.places[self.slots[b]] = Some(b);
+        self.entries.swap(a, b);
+        self.places[self.entries[a].slot] = Some(a);
+        self.places[self.entries[b].slot] = Some(b);
     }
 }
 
@@ -112,16 +141,22 @@ mod tests {
         Push(Slot, u32),
         Remove(Slot),
         Change(Slot, u32),
+        Reverse,
         Pop,
     }
 
     fn act() -> impl Strategy<Value = Act> {
         prop_oneof![
-            (0..30usize, 0..10u32).prop_map(|(slot, rank)| Act::Push(slot, rank)),
+            (0..30usize, 0..=10u32).prop_map(|(slot, rank)| Act::Push(slot, rank)),
             (0..30usize).prop_map(Act::Remove),
-            (0..30usize, 0..10u32).prop_map(|(slot, rank)| Act::Change(slot, rank)),
+            (0..30usize, 0..=10u32).prop_map(|(slot, rank)| Act::Change(slot, rank)),
+            Just(Act::Reverse),
             Just(Act::Pop),
         ]
+    }
+
+    fn entry(slot: Slot, rank: u32) -> Entry {
+        Entry { slot, rank: [rank.into(), 0], arrival: slot as u64 }
     }
 
     proptest! {
@@ -133,12 +168,12 @@ mod tests {
                     Act::Push(slot, rank) => {
                         if model.iter().all(|(_, other)| *other != slot) {
                             ranks[slot] = rank;
-                            heap.push(slot, |a, b| (ranks[a], a) < (ranks[b], b));
+                            heap.push(entry(slot, rank), Entry::is_before);
                             model.insert((rank, slot));
                         }
                     }
                     Act::Remove(slot) => {
-                        let removed = heap.remove(slot, |a, b| (ranks[a], a) < (ranks[b], b));
+                        let removed = heap.remove(slot, Entry::is_before);
                         prop_assert_eq!(removed, model.remove(&(ranks[slot], slot)));
                     }
                     Act::Change(slot, rank) => {
@@ -146,11 +181,16 @@ mod tests {
                             model.insert((rank, slot));
                         }
                         ranks[slot] = rank;
-                        heap.fix(slot, |a, b| (ranks[a], a) < (ranks[b], b));
+                        heap.fix(entry(slot, rank), Entry::is_before);
+                    }
+                    Act::Reverse => {
+                        ranks = ranks.map(|rank| 10 - rank);
+                        heap.renew(|slot| entry(slot, ranks[slot]), Entry::is_before);
+                        model = model.into_iter().map(|(rank, slot)| (10 - rank, slot)).collect();
                     }
                     Act::Pop => {
                         if let Some(slot) = heap.first() {
-                            heap.remove(slot, |a, b| (ranks[a], a) < (ranks[b], b));
+                            heap.remove(slot, Entry::is_before);
                             prop_assert_eq!(model.pop_first().map(|(_, slot)| slot), Some(slot));
                         }
                     }

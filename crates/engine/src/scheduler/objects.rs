@@ -238,7 +238,7 @@ impl Scheduler {
     }
 
     fn put_node(&mut self, words: &NodeWords, now: Timestamp) {
-        let old = match self.engine.cluster.snapshot().row_of(words.name()) {
+        let old = match self.engine.cluster.row_of(words.name()) {
             Some(row) if self.anybody_hears_of_nodes() => Some((self.engine.cluster.snapshot().clone(), row)),
             Some(_) => {
                 self.engine.cluster.put_node(words);

@@ -278,9 +278,9 @@ impl Queue {
         let happenings = events.into_iter().map(|event| Happening { event, what: what() });
         match self.get(slot).place {
             Place::InFlight => happenings.for_each(|happening| self.keep(happening)),
-            Place::Active => self.with_active(|heap, less| heap.fix(slot, less), context),
-            Place::Backoff => self.with_backoff(|heap, less| heap.fix(slot, less), context),
-            Place::ErrorBackoff => self.with_errors(|heap, less| heap.fix(slot, less)),
+            Place::Active => self.with_active(slot, context, |heap, entry, less| heap.fix(entry, less)),
+            Place::Backoff => self.with_backoff(slot, context, |heap, entry, less| heap.fix(entry, less)),
+            Place::ErrorBackoff => self.with_errors(slot, |heap, entry, less| heap.fix(entry, less)),
             Place::Unschedulable => {
                 for happening in happenings {
                     let retry = context.retry(self.get(slot), &happening);
@@ -504,9 +504,9 @@ impl Queue {
         waiting.place =
             if place == Place::Backoff && waiting.is_blameless() { Place::ErrorBackoff } else { place };
         match waiting.place {
-            Place::Active => self.with_active(|heap, less| heap.push(slot, less), context),
-            Place::ErrorBackoff => self.with_errors(|heap, less| heap.push(slot, less)),
-            _ => self.with_backoff(|heap, less| heap.push(slot, less), context),
+            Place::Active => self.with_active(slot, context, |heap, entry, less| heap.push(entry, less)),
+            Place::ErrorBackoff => self.with_errors(slot, |heap, entry, less| heap.push(entry, less)),
+            _ => self.with_backoff(slot, context, |heap, entry, less| heap.push(entry, less)),
         }
     }
 
@@ -515,9 +515,9 @@ impl Queue {
         let waiting = self.get(slot);
         let marker = waiting.marker;
         match waiting.place {
-            Place::Active => self.with_active(|heap, less| _ = heap.remove(slot, less), context),
-            Place::Backoff => self.with_backoff(|heap, less| _ = heap.remove(slot, less), context),
-            Place::ErrorBackoff => self.with_errors(|heap, less| _ = heap.remove(slot, less)),
+            Place::Active => self.with_active(slot, context, |heap, _, less| _ = heap.remove(slot, less)),
+            Place::Backoff => self.with_backoff(slot, context, |heap, _, less| _ = heap.remove(slot, less)),
+            Place::ErrorBackoff => self.with_errors(slot, |heap, _, less| _ = heap.remove(slot, less)),
             Place::Unschedulable => _ = self.unschedulable.remove(&slot),
             Place::InFlight => {
                 self.in_flight.remove(&(marker, slot));

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use supercargo_framework::{ClusterEvent, Context, Enqueue, Hint, Profile, QueueSort};
+use supercargo_framework::{ClusterEvent, Context, Enqueue, Hint, Profile, QueueRank, QueueSort};
 use supercargo_model::{Pod, Timestamp};
 
 use super::happenings::Happening;
+use super::heap::{Entry, Slot};
 use super::queue::Waiting;
 
 /// The plugins and the cluster that they look at, lent to the queue for one of its operations.
@@ -51,6 +52,15 @@ impl QueueContext<'_> {
             return true;
         }
         !sort.less(context, &b.queued, &a.queued) && a.arrival < b.arrival
+    }
+
+    /// The entry of a pod in a heap that is in the same order, if the plugin that sorts has a rank for the pod.
+    pub(super) fn entry(&self, context: &Context<'_>, slot: Slot, waiting: &Waiting) -> Option<Entry> {
+        let rank = match queue_sort(self.profiles) {
+            Some(sort) => sort.rank(context, &waiting.queued)?,
+            None => QueueRank::default(),
+        };
+        Some(Entry { slot, rank, arrival: waiting.arrival })
     }
 
     /// The gate that holds the pod back, if one does. The plugin that did so before is asked first.

@@ -346,6 +346,11 @@ impl Cluster {
         &self.state
     }
 
+    /// The row of a node. It needs no snapshot, whose order takes time for as many nodes as there are.
+    pub fn row_of(&self, name: &str) -> Option<Row> {
+        self.state.row_of(name)
+    }
+
     /// The order after nodes have come or gone. As upstream, a node that went and came back between two snapshots
     /// did neither: if that is all that happened, everything stays in its place.
     fn reordered(&mut self) -> Vec<Row> {

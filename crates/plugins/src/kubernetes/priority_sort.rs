@@ -1,4 +1,6 @@
-use supercargo_framework::{Context, Extensions, NoArgs, Plugin, PodField, QueueSort, QueuedPod, Reads};
+use supercargo_framework::{
+    Context, Extensions, NoArgs, Plugin, PodField, QueueRank, QueueSort, QueuedPod, Reads,
+};
 
 /// # What
 /// Tries pods of higher priority first, and among equals the one that has waited longest.
@@ -41,6 +43,10 @@ impl QueueSort for PrioritySort {
     fn less(&self, _: &Context<'_>, a: &QueuedPod, b: &QueuedPod) -> bool {
         let (priority_a, priority_b) = (a.pod.priority(), b.pod.priority());
         priority_a > priority_b || (priority_a == priority_b && a.queued_at < b.queued_at)
+    }
+
+    fn rank(&self, _: &Context<'_>, pod: &QueuedPod) -> Option<QueueRank> {
+        Some([-i64::from(pod.pod.priority()), pod.queued_at.nanoseconds()])
     }
 }
 

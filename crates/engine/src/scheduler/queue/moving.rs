@@ -15,9 +15,11 @@ impl Waiting {
 }
 
 impl Queue {
-    /// The clock was set: moves all points in time along. All by as much, so that the order stays.
+    /// The clock was set: moves all points in time along.
     pub(in crate::scheduler) fn move_times(&mut self, moved: impl Fn(&mut Timestamp)) {
         self.pods.iter_mut().flatten().for_each(|waiting| waiting.move_times(&moved));
         self.next_flush.iter_mut().for_each(moved);
+        // All by as much, so that the order stays; but ranks are of times before.
+        self.order.set_stale();
     }
 }

@@ -7,7 +7,7 @@ use supercargo_framework::{ClusterEvent, Context, OrderChanges, Profile, QueueSo
 use supercargo_model::Timestamp;
 
 use super::{Patience, Queue, Waiting, at};
-use crate::scheduler::heap::{Heap, Slot};
+use crate::scheduler::heap::{Entry, Heap, Slot};
 use crate::scheduler::queue_context::{QueueContext, queue_sort};
 
 /// What the order of the heaps depends on, and which heaps are not in order any more.
@@ -16,6 +16,8 @@ pub(super) struct Order {
     changes: OrderChanges,
     /// The moment whose order it is, if the order depends on time.
     moment: Option<Timestamp>,
+    /// Whether pods are sorted by ranks: every pod that is ready has had one so far.
+    is_ranked: bool,
     active_is_stale: bool,
     /// Whether pods whose backoffs end together are not in order any more. When backoffs end is always right.
     backoff_is_stale: bool,
@@ -25,7 +27,7 @@ impl Order {
     /// The order of these profiles; all of them sort alike.
     pub(super) fn of(profiles: &[Profile]) -> Self {
         let changes = queue_sort(profiles).map(QueueSort::changes).unwrap_or_default();
-        Order { changes, moment: None, active_is_stale: false, backoff_is_stale: false }
+        Order { changes, moment: None, is_ranked: true, active_is_stale: false, backoff_is_stale: false }
     }
 
     pub(super) fn depends_on_events(&self) -> bool {
@@ -39,7 +41,8 @@ impl Order {
         }
     }
 
-    fn set_stale(&mut self) {
+    /// The order has to be made anew.
+    pub(super) fn set_stale(&mut self) {
         (self.active_is_stale, self.backoff_is_stale) = (true, true);
     }
 
@@ -64,7 +67,14 @@ impl Queue {
         let moment = self.order.context(&context.context);
         if std::mem::take(&mut self.order.active_is_stale) {
             let pods = &self.pods;
-            self.active.renew(|a, b| context.less(&moment, at(pods, a), at(pods, b)));
+            if self.order.is_ranked {
+                let entry =
+                    |slot| context.entry(&moment, slot, at(pods, slot)).unwrap_or(Entry::unranked(slot));
+                self.active.renew(entry, Entry::is_before);
+            } else {
+                let less = |a: &Entry, b: &Entry| context.less(&moment, at(pods, a.slot), at(pods, b.slot));
+                self.active.renew(Entry::unranked, less);
+            }
         }
         self.active.first()
     }
@@ -75,40 +85,63 @@ impl Queue {
         if std::mem::take(&mut self.order.backoff_is_stale) {
             let (pods, patience) = (&self.pods, &self.patience);
             let less = |a: &Waiting, b: &Waiting| context.less(&moment, a, b);
-            self.backoff.renew(|a, b| ends_before(patience, at(pods, a), at(pods, b), less));
+            let ends_before =
+                |a: &Entry, b: &Entry| ends_before(patience, at(pods, a.slot), at(pods, b.slot), less);
+            self.backoff.renew(Entry::unranked, ends_before);
         }
         self.backoff.first()
     }
 
+    /// Changes the heap of the pods that are ready, where the pod of a slot comes, goes, or is another one now.
     pub(super) fn with_active(
         &mut self,
-        act: impl FnOnce(&mut Heap, &dyn Fn(Slot, Slot) -> bool),
+        slot: Slot,
         context: &QueueContext<'_>,
+        act: impl FnOnce(&mut Heap, Entry, &dyn Fn(&Entry, &Entry) -> bool),
     ) {
         let moment = self.order.context(&context.context);
-        if self.order.active_is_stale {
-            return act(&mut self.active, &|_, _| false);
+        let ranked = context.entry(&moment, slot, at(&self.pods, slot)).filter(|_| self.order.is_ranked);
+        if ranked.is_none() && std::mem::take(&mut self.order.is_ranked) {
+            // This pod cannot be compared with the others by ranks, so none is.
+            self.order.active_is_stale = true;
         }
         let pods = &self.pods;
-        act(&mut self.active, &|a, b| context.less(&moment, at(pods, a), at(pods, b)));
+        let less = |a: &Entry, b: &Entry| context.less(&moment, at(pods, a.slot), at(pods, b.slot));
+        match ranked {
+            _ if self.order.active_is_stale => act(&mut self.active, Entry::unranked(slot), &|_, _| false),
+            None => act(&mut self.active, Entry::unranked(slot), &less),
+            Some(entry) => act(&mut self.active, entry, &|a, b| {
+                debug_assert_eq!(a.is_before(b), less(a, b), "QueueSort::rank and less do not agree");
+                a.is_before(b)
+            }),
+        }
     }
 
+    /// The same for the heap of the pods that back off.
     pub(super) fn with_backoff(
         &mut self,
-        act: impl FnOnce(&mut Heap, &dyn Fn(Slot, Slot) -> bool),
+        slot: Slot,
         context: &QueueContext<'_>,
+        act: impl FnOnce(&mut Heap, Entry, &dyn Fn(&Entry, &Entry) -> bool),
     ) {
         let moment = self.order.context(&context.context);
         let is_stale = self.order.backoff_is_stale;
         let (pods, patience) = (&self.pods, &self.patience);
         let less = |a: &Waiting, b: &Waiting| !is_stale && context.less(&moment, a, b);
-        act(&mut self.backoff, &|a, b| ends_before(patience, at(pods, a), at(pods, b), less));
+        act(&mut self.backoff, Entry::unranked(slot), &|a, b| {
+            ends_before(patience, at(pods, a.slot), at(pods, b.slot), less)
+        });
     }
 
-    pub(super) fn with_errors(&mut self, act: impl FnOnce(&mut Heap, &dyn Fn(Slot, Slot) -> bool)) {
+    /// The same for the heap of the pods that back off after an error.
+    pub(super) fn with_errors(
+        &mut self,
+        slot: Slot,
+        act: impl FnOnce(&mut Heap, Entry, &dyn Fn(&Entry, &Entry) -> bool),
+    ) {
         let (pods, patience) = (&self.pods, &self.patience);
         let rank = |slot| (at(pods, slot).backoff_end(patience), at(pods, slot).arrival);
-        act(&mut self.error_backoff, &|a, b| rank(a) < rank(b));
+        act(&mut self.error_backoff, Entry::unranked(slot), &|a, b| rank(a.slot) < rank(b.slot));
     }
 }
 

@@ -7,7 +7,7 @@ use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
     Acts, Context, Cycle, Extensions, Memory, NoArgs, OrderChanges, Permit, PermitDecision, Plugin, Point,
-    Profile, QueueSort, QueuedPod, Reads, Registry,
+    Profile, QueueRank, QueueSort, QueuedPod, Reads, Registry,
 };
 use supercargo_model::NodeRef;
 
@@ -58,13 +58,6 @@ fn add<P: Plugin>(profile: &mut Profile, point: Point) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn rank(now: &Context<'_>, queued: &QueuedPod) -> i64 {
-    // Pods of one priority come at different paces.
-    let pace = queued.pod.uid.bytes().map(i64::from).sum::<i64>() % PACES;
-    let waited = now.now.since(queued.queued_at).as_millis() as i64;
-    i64::from(queued.pod.priority()) * PRIORITY_MILLISECONDS + waited * pace
-}
-
 impl Plugin for Ageing {
     const NAME: &'static str = "BenchAgeing";
     type Args = NoArgs;
@@ -84,7 +77,14 @@ impl Plugin for Ageing {
 
 impl QueueSort for Ageing {
     fn less(&self, context: &Context<'_>, a: &QueuedPod, b: &QueuedPod) -> bool {
-        rank(context, a) > rank(context, b)
+        self.rank(context, a) < self.rank(context, b)
+    }
+
+    fn rank(&self, context: &Context<'_>, pod: &QueuedPod) -> Option<QueueRank> {
+        // Pods of one priority come at different paces.
+        let pace = pod.pod.uid.bytes().map(i64::from).sum::<i64>() % PACES;
+        let waited = context.now.since(pod.queued_at).as_millis() as i64;
+        Some([-i64::from(pod.pod.priority()) * PRIORITY_MILLISECONDS - waited * pace, 0])
     }
 
     fn changes(&self) -> OrderChanges {

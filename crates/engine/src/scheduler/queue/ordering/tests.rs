@@ -8,7 +8,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use rustc_hash::FxHashSet;
 use supercargo_framework::{
-    Actions, ClusterEvent, Context, Enqueue, Named, OrderChanges, Profile, QueueSort, QueuedPod,
+    Actions, ClusterEvent, Context, Enqueue, Named, OrderChanges, Profile, QueueRank, QueueSort, QueuedPod,
 };
 use supercargo_model::{LabelLookup, Timestamp};
 use supercargo_testkit::{TestCluster, cluster, node, pod};
@@ -24,10 +24,19 @@ use crate::scheduler::queue_context::QueueContext;
 struct Ageing {
     every: Option<Duration>,
     depends_on_nodes: bool,
+    ranked: Ranked,
+}
+
+/// The pods that have a rank. A plugin should have one for all or none, but the order is right even if it does not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Ranked {
+    None,
+    All,
+    OfEvenPriority,
 }
 
 impl Ageing {
-    fn rank(&self, context: &Context<'_>, queued: &QueuedPod) -> i64 {
+    fn importance(&self, context: &Context<'_>, queued: &QueuedPod) -> i64 {
         let pace: i64 = queued.pod.labels.label("pace").and_then(|pace| pace.parse().ok()).unwrap_or(0);
         let waited = context.now.since(queued.queued_at).as_millis() as i64;
         let aged = if self.every.is_some() { waited * pace } else { 0 };
@@ -38,7 +47,16 @@ impl Ageing {
 
 impl QueueSort for Ageing {
     fn less(&self, context: &Context<'_>, a: &QueuedPod, b: &QueuedPod) -> bool {
-        self.rank(context, a) > self.rank(context, b)
+        self.importance(context, a) > self.importance(context, b)
+    }
+
+    fn rank(&self, context: &Context<'_>, queued: &QueuedPod) -> Option<QueueRank> {
+        let has_rank = match self.ranked {
+            Ranked::None => false,
+            Ranked::All => true,
+            Ranked::OfEvenPriority => queued.pod.priority() % 2 == 0,
+        };
+        has_rank.then(|| [-self.importance(context, queued), 0])
     }
 
     fn changes(&self) -> OrderChanges {
@@ -77,6 +95,8 @@ enum Act {
     /// A node comes if there is none, and goes if there is one.
     Node,
     Pass(Duration),
+    /// The clock is put forward by so much.
+    SetClock(Duration),
     Reload(Ageing),
 }
 
@@ -93,6 +113,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         1 => (0..PODS).prop_map(Act::Activate),
         2 => Just(Act::Node),
         3 => (0..4000u64).prop_map(|milliseconds| Act::Pass(Duration::from_millis(milliseconds))),
+        1 => (0..4000u64).prop_map(|milliseconds| Act::SetClock(Duration::from_millis(milliseconds))),
         1 => ageing().prop_map(Act::Reload),
     ];
     prop::collection::vec(act, 0..120)
@@ -100,9 +121,11 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 
 fn ageing() -> impl Strategy<Value = Ageing> {
     let every = prop::option::of(prop::sample::select(vec![0, 1, 700, 2000]));
-    (every, any::<bool>()).prop_map(|(every, depends_on_nodes)| Ageing {
+    let ranked = prop::sample::select(vec![Ranked::None, Ranked::All, Ranked::OfEvenPriority]);
+    (every, any::<bool>(), ranked).prop_map(|(every, depends_on_nodes, ranked)| Ageing {
         every: every.map(Duration::from_millis),
         depends_on_nodes,
+        ranked,
     })
 }
 
@@ -193,6 +216,10 @@ impl Trial {
                 self.now = self.now.after(duration);
                 self.with_queue(Queue::advance);
             }
+            Act::SetClock(duration) => {
+                self.now = self.now.after(duration);
+                self.queue.move_times(|time| *time = time.after(duration));
+            }
             Act::Reload(sort) => {
                 (self.profiles, self.sort) = (profiles(&sort), sort);
                 self.with_queue(|queue, context| queue.renew(context, PATIENCE));
@@ -206,7 +233,8 @@ impl Trial {
     fn naive_first(&self) -> Option<Slot> {
         let context = Context { now: self.sort.changes().moment(self.now), ..self.cluster.context() };
         let order = |a: &Waiting, b: &Waiting| -> Ordering {
-            let ranks = self.sort.rank(&context, &b.queued).cmp(&self.sort.rank(&context, &a.queued));
+            let ranks =
+                self.sort.importance(&context, &b.queued).cmp(&self.sort.importance(&context, &a.queued));
             ranks.then(a.arrival.cmp(&b.arrival))
         };
         let in_place = |place: Place| -> Vec<(Slot, &Waiting)> {
