@@ -8,8 +8,7 @@ use std::time::Duration;
 use supercargo_config::{build_profiles, load};
 use supercargo_engine::{EngineOptions, Indexing, Rules, Scheduler, SchedulerOptions, Seed};
 use supercargo_framework::{
-    Conclusion, Cycle, Effect, Extensions, Fixes, Memories, Needs, NoArgs, Permit, PermitDecision,
-    PermitResult, Plugin,
+    Acts, Conclusion, Cycle, Effect, Extensions, Fixes, Needs, NoArgs, Permit, PermitDecision, Plugin,
 };
 use supercargo_model::{Decoded, LabelLookup, NodeRef, Pod, Timestamp};
 use supercargo_testkit::{node, pod};
@@ -43,9 +42,8 @@ impl Plugin for Waits {
 }
 
 impl Permit for Waits {
-    fn permit(&self, _: &mut Cycle<'_>, _: &mut Memories, _: NodeRef<'_>) -> PermitResult {
-        let decision = PermitDecision::Wait { timeout: Duration::from_secs(600) };
-        PermitResult { decision, waiting: Vec::new() }
+    fn permit(&self, cycle: &mut Cycle<'_>, _: &mut Acts<'_>, _: NodeRef<'_>) -> PermitDecision {
+        PermitDecision::wait_until(cycle.context.now.after(Duration::from_secs(600)))
     }
 }
 

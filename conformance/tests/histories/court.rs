@@ -9,7 +9,7 @@ use supercargo_engine::{
     Decision, Engine, EngineOptions, Evaluation, IndexStatistics, Indexing, Outcome, Seed, Thoroughness,
     evaluate,
 };
-use supercargo_framework::{Context, Cycle, Fixes, Memories, Nomination, Profile};
+use supercargo_framework::{Acts, AskedActs, Context, Cycle, Fixes, Memories, Nomination, Profile};
 use supercargo_model::{Interner, Pod, Row, Snapshot, Timestamp};
 
 use crate::profiles::Profiles;
@@ -298,7 +298,9 @@ impl<S: Subject> Court<S> {
         let prepare = profile.pre_filter.iter().find(|named| named.name == NAME)?;
         prepare.plugin.pre_filter(&mut cycle);
         let reserve = profile.reserve.iter().find(|named| named.name == NAME)?;
-        reserve.plugin.reserve(&mut cycle, &mut memories, cluster.node(row));
+        let mut asked = AskedActs::default();
+        let mut acts = Acts::new(reserve.name, &mut memories, &mut asked);
+        reserve.plugin.reserve(&mut cycle, &mut acts, cluster.node(row));
         let change = Change::Remember(memories);
         self.world.apply(&change);
         Some(change)

@@ -1,8 +1,10 @@
 //! The whole scheduler on a cluster in virtual time: what it orders, and when. These are the tests of `crates/engine/src/scheduler`, which
 //! are here because they need the real plugins.
 
+mod acting;
 mod extenders;
 mod faults;
+mod misbehaving;
 mod observing;
 mod permits;
 mod random;

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Cycle, Extensions, Memories, Memory, NoArgs, Permit, PermitDecision, PermitResult, Plugin,
-    PodsToActivate, Reserve, Status,
+    Acts, Cycle, Extensions, Memory, NoArgs, Permit, PermitDecision, Plugin, Reserve, Status,
 };
 use supercargo_model::{LabelLookup, NodeRef};
 use supercargo_testkit::{node, pod};
@@ -43,34 +42,31 @@ impl Plugin for Pairs {
 }
 
 impl Reserve for Pairs {
-    fn reserve(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, _: NodeRef<'_>) -> Status {
-        memories.get_mut::<Waiting>().0.insert(cycle.pod.uid.clone());
+    fn reserve(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, _: NodeRef<'_>) -> Status {
+        acts.memory::<Waiting>().0.insert(cycle.pod.uid.clone());
         // Whoever is to be tried next: the other half.
-        cycle.put(PodsToActivate(vec!["late".into()]));
+        acts.activate(&"late".into());
         Status::success()
     }
 
-    fn unreserve(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, _: NodeRef<'_>) {
-        memories.get_mut::<Waiting>().0.remove(&cycle.pod.uid);
+    fn unreserve(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, _: NodeRef<'_>) {
+        acts.memory::<Waiting>().0.remove(&cycle.pod.uid);
     }
 }
 
 impl Permit for Pairs {
-    fn permit(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, _: NodeRef<'_>) -> PermitResult {
+    fn permit(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, _: NodeRef<'_>) -> PermitDecision {
         if cycle.pod.labels.label("gang") == Some("refused") {
-            let decision = PermitDecision::Reject(Status::unschedulable("not with us"));
-            return PermitResult { decision, waiting: Vec::new() };
+            return PermitDecision::Reject(Status::unschedulable("not with us"));
         }
-        let waiting = &memories.get_mut::<Waiting>().0;
+        let waiting = acts.memory::<Waiting>().0.clone();
         if waiting.len() < 2 {
-            let decision = PermitDecision::Wait { timeout: Duration::from_secs(30) };
-            return PermitResult { decision, waiting: Vec::new() };
+            return PermitDecision::wait_until(cycle.context.now.after(Duration::from_secs(30)));
         }
-        let others = waiting.iter().filter(|uid| **uid != cycle.pod.uid);
-        PermitResult {
-            decision: PermitDecision::Allow,
-            waiting: others.map(|uid| (uid.clone(), PermitDecision::Allow)).collect(),
+        for other in waiting.iter().filter(|uid| **uid != cycle.pod.uid) {
+            acts.allow(other);
         }
+        PermitDecision::Allow
     }
 }
 

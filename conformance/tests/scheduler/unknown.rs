@@ -148,7 +148,7 @@ fn a_pod_that_waits_at_permit_and_is_bound_by_another_ends_its_wait() {
 fn an_answer_that_comes_twice_or_too_late_changes_nothing() {
     let (mut world, first) = ordered();
     let now = world.now();
-    world.scheduler.conclude(first, &Conclusion::Refused { error: "no".to_owned() }, now);
+    world.scheduler.conclude(first, &Conclusion::not_done("no"), now);
     let second = loop {
         world.pass(1);
         if let Some(ticket) = world.undone_ticket("bind a to n1") {
@@ -162,7 +162,7 @@ fn an_answer_that_comes_twice_or_too_late_changes_nothing() {
     let log = world.scheduler.take_orders();
     assert!(!log.iter().any(|order| matches!(order.effect, Effect::Record(_))), "{log:?}");
     assert_eq!(world.scheduler.take_observations(), [Observation::AnswerDropped]);
-    world.scheduler.conclude(second, &Conclusion::Refused { error: "no".to_owned() }, now);
+    world.scheduler.conclude(second, &Conclusion::not_done("no"), now);
     assert_eq!(world.scheduler.standing().assumed_pods, 0, "the first answer was not taken for the second");
 }
 

@@ -310,6 +310,9 @@ impl World {
     /// What the API server makes of an object when it is asked for this effect; nothing if it is not there and need not be.
     fn written(&self, effect: &Effect) -> Result<Option<Written>, Refusal> {
         let key = match effect {
+            Effect::Create { namespace, .. } => {
+                return Ok(Some(Written::Put(self.created(effect, namespace))));
+            }
             Effect::Bind { pod, .. } | Effect::UpdateStatus { pod, .. } => format!("Pod {}", pod.name),
             Effect::Evict { victim, .. } => format!("Pod {}", victim.name),
             Effect::Patch { kind, key, .. } | Effect::Delete { kind, key, .. } => {
@@ -338,6 +341,14 @@ impl World {
         Ok(Some(Written::Put(object)))
     }
 
+    /// The object that the one request for a creation sends.
+    fn created(&self, effect: &Effect, namespace: &str) -> Value {
+        let calls = supercargo_api::calls(effect, self.now);
+        let mut object: Value = serde_json::from_slice(&calls[0].body).expect("bodies are JSON");
+        object["metadata"]["namespace"] = json!(namespace);
+        object
+    }
+
     fn keep(&mut self, written: Option<Written>) {
         match written {
             Some(Written::Put(object)) => self.put(object),
@@ -347,7 +358,7 @@ impl World {
     }
 
     fn conclude(&mut self, ticket: Ticket, fault: Option<&str>) {
-        let refused = |error: &str| Conclusion::Refused { error: error.to_owned() };
+        let refused = |error: &str| Conclusion::not_done(error);
         self.scheduler.conclude(ticket, &fault.map_or(Conclusion::Done, refused), self.now);
     }
 }
@@ -361,6 +372,7 @@ fn key_of(object: &Value) -> String {
 fn words(effect: &Effect) -> String {
     match effect {
         Effect::Bind { pod, node } => format!("bind {} to {node}", pod.name),
+        Effect::Create { kind, object, .. } => format!("create {} {}", kind.kind, object["metadata"]["name"]),
         Effect::Patch { kind, key, .. } => format!("patch {} {}", kind.kind, key.name),
         Effect::Delete { kind, key, .. } => format!("delete {} {}", kind.kind, key.name),
         Effect::Evict { victim, preemptor } => format!("evict {} for {}", victim.name, preemptor.name),
@@ -378,7 +390,7 @@ fn words(effect: &Effect) -> String {
         }
         Effect::Ask { extender, question } => format!("ask extender {extender}: {}", asked(question)),
         Effect::LookUp { pod } => format!("look up {}", pod.name),
-        Effect::Record(notice) => format!("{} on {}: {}", notice.reason, notice.pod.name, notice.note),
+        Effect::Record(notice) => format!("{} on {}: {}", notice.reason, notice.about.name(), notice.note),
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use supercargo_framework::{Nomination, PodCondition};
-use supercargo_model::{Pod, Timestamp};
+use supercargo_model::{KindId, Pod, Timestamp};
 
 use crate::time::seconds;
 
@@ -83,6 +83,16 @@ pub(crate) fn disruption(victim: &Pod, preemptor: &Pod, now: Timestamp) -> Vec<u
     patch(victim, &json!({ "conditions": [condition] }))
 }
 
+/// An object to be made, which need not say of what kind it is.
+pub(super) fn created(kind: KindId, object: &Value) -> Vec<u8> {
+    let mut object = object.clone();
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert("apiVersion".to_owned(), kind.api_version().into());
+        fields.insert("kind".to_owned(), kind.kind.into());
+    }
+    object.to_string().into_bytes()
+}
+
 /// Options that delete this pod, and no other of its name.
 pub(crate) fn deletion(uid: &str) -> Vec<u8> {
     json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": uid } })
@@ -120,9 +130,9 @@ mod tests {
     #[test]
     fn a_status_says_only_what_changes() {
         let condition = PodCondition {
-            kind: "PodScheduled",
+            kind: "PodScheduled".into(),
             holds: false,
-            reason: "Unschedulable",
+            reason: "Unschedulable".into(),
             message: "0/1 nodes are available: 1 \"odd\".".to_owned(),
             since: Timestamp::from_seconds(1_769_860_800),
             observed_generation: 3,

@@ -12,6 +12,7 @@ use crate::{bodies, path};
 pub fn calls(effect: &Effect, now: Timestamp) -> Vec<Call> {
     match effect {
         Effect::Bind { pod, node } => vec![bind(pod, node)],
+        Effect::Create { kind, namespace, object } => vec![create(*kind, namespace, object)],
         Effect::Patch { kind, key, subresource, patch: words } => {
             vec![patch(*kind, key, *subresource, words)]
         }
@@ -47,6 +48,12 @@ pub fn update_status(pod: &Pod, condition: Option<&PodCondition>, nomination: &N
 pub fn disrupt(victim: &Pod, preemptor: &Pod, now: Timestamp) -> Option<Call> {
     let is_told = victim.status.as_ref().is_some_and(|status| status.preempted_by_scheduler);
     (!is_told).then(|| patch_status(victim, bodies::disruption(victim, preemptor, now)))
+}
+
+/// Makes an object, in no namespace if that is empty.
+pub fn create(kind: KindId, namespace: &str, object: &Value) -> Call {
+    let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
+    Call::post(path::of_kind_in(kind, namespace), bodies::created(kind, object))
 }
 
 /// Changes an object by a merge patch.
@@ -108,6 +115,10 @@ mod tests {
                 "PATCH /api/v1/namespaces/shop/pods/web/status, DELETE /api/v1/namespaces/shop/pods/web",
             ),
             (evict(&told), "DELETE /api/v1/namespaces/shop/pods/web"),
+            (
+                Effect::Create { kind: volume, namespace: "".into(), object: json!({}) },
+                "POST /api/v1/persistentvolumes",
+            ),
             (
                 Effect::Patch {
                     kind: volume,

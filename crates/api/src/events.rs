@@ -5,6 +5,7 @@
 
 mod body;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -50,8 +51,8 @@ struct Likeness {
     related_uid: Option<Arc<str>>,
     reporter: Arc<str>,
     is_warning: bool,
-    reason: &'static str,
-    action: &'static str,
+    reason: Cow<'static, str>,
+    action: Cow<'static, str>,
     note_hash: u64,
 }
 
@@ -114,7 +115,7 @@ impl EventCall {
             EventGroup::Events => body::event(&self.event, self.series),
             EventGroup::Core => body::core_event(&self.event, self.series),
         };
-        Call::post(path::of_kind_in(group.kind(), Some(&self.event.notice.pod.namespace)), body)
+        Call::post(path::of_kind_in(group.kind(), Some(body::namespace_of(&self.event.notice.about))), body)
     }
 
     /// The request that says how often the event was repeated; none if it was not.
@@ -125,7 +126,7 @@ impl EventCall {
             EventGroup::Core => body::core_repetition(series),
         };
         let Event { notice, name, .. } = &*self.event;
-        let key = ObjectKey { namespace: notice.pod.namespace.as_ref().into(), name: name.clone() };
+        let key = ObjectKey { namespace: body::namespace_of(&notice.about).into(), name: name.clone() };
         Some(Call::patch(path::of_object(group.kind(), &key, None), MERGE_PATCH, body))
     }
 }
@@ -212,7 +213,7 @@ impl Recorder {
         self.last_name = number;
         Event {
             notice: notice.clone(),
-            name: body::name(&notice.pod.name, number),
+            name: body::name(notice.about.name(), number),
             instance: body::instance(&notice.reporter, &self.hostname),
             at,
         }
@@ -224,12 +225,12 @@ impl Likeness {
         let mut hasher = FxHasher::default();
         notice.note.hash(&mut hasher);
         Likeness {
-            uid: notice.pod.uid.clone(),
+            uid: notice.about.uid().clone(),
             related_uid: notice.related.as_ref().map(|pod| pod.uid.clone()),
             reporter: notice.reporter.clone(),
             is_warning: notice.is_warning,
-            reason: notice.reason,
-            action: notice.action,
+            reason: notice.reason.clone(),
+            action: notice.action.clone(),
             note_hash: hasher.finish(),
         }
     }

@@ -17,5 +17,5 @@ pub mod watch;
 
 pub use applying::{Applied, Refusal, applied, merge};
 pub use call::{Call, MERGE_PATCH, STRATEGIC_MERGE_PATCH};
-pub use calls::{bind, calls, delete, delete_pod, disrupt, look_up, patch, update_status};
+pub use calls::{bind, calls, create, delete, delete_pod, disrupt, look_up, patch, update_status};
 pub use events::{EventCall, EventGroup, Recorder};

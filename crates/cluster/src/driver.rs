@@ -126,7 +126,7 @@ impl<O: Observer> Driver<O> {
     /// Begins to watch the cluster. Commands come in through the channel.
     pub fn start(options: DriverOptions, observer: O, commands: mpsc::Receiver<Command>) -> Self {
         let DriverOptions { scheduler, server, clock, hostname, seed, extenders, gate, tasks } = options;
-        let scheduler = scheduler.with_stopwatch(Stopwatch(elapsed));
+        let scheduler = scheduler.with_stopwatch(Stopwatch(elapsed)).with_unknown_cluster();
         // Replicas with the same seed do not watch, and come back after an outage, in step.
         let own_seed = named_seed(seed, &hostname);
         let (watches, watched) = Watches::start(
@@ -306,6 +306,7 @@ impl<O: Observer> Driver<O> {
                 pendingPods = pending,
                 "Everything is listed; the cluster is known"
             );
+            self.scheduler.cluster_is_known(self.clock.now());
         }
         self.is_known = is_known;
     }

@@ -1,7 +1,7 @@
 //! Log lines about what became of decisions and orders, in kube-scheduler's words where it has any. Failures are written at the
 //! default level, with the pod, the node, what failed and what happens next; each kind of failure has a limit of its own.
 
-use supercargo_engine::{Decision, Observation, Outcome};
+use supercargo_engine::{Decision, Observation, Outcome, Refusal};
 use supercargo_model::Pod;
 use tracing::{error, info, warn};
 
@@ -88,7 +88,32 @@ impl OrderLog {
                     );
                 }
             }
+            Observation::PluginPanicked { plugin, pod, message } => {
+                if self.limited.admits("plugin-panic") {
+                    let pod = pod.key();
+                    error!(
+                        err = message,
+                        plugin, pod, "A plugin panicked; the pod is tried again after a backoff"
+                    );
+                }
+            }
+            Observation::PluginSlow { plugin, pod, took } => {
+                if self.limited.admits("plugin-slow") {
+                    let (pod, seconds) = (pod.key(), took.as_secs_f64());
+                    warn!(plugin, pod, seconds, "A plugin is slow; no other pod is tried meanwhile");
+                }
+            }
+            Observation::ActsRefused { refusal: Refusal::Following, .. } => {}
+            Observation::ActsRefused { plugin, acts, refusal } => {
+                if self.limited.admits("act") {
+                    warn!(
+                        err = refusal.words(),
+                        plugin, acts, "A plugin asked for something that is not done"
+                    );
+                }
+            }
             Observation::Queued { .. }
+            | Observation::Counted { .. }
             | Observation::AnswerDropped
             | Observation::PointRan { .. }
             | Observation::PreemptionTried

@@ -17,7 +17,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use supercargo_api::Recorder;
 use supercargo_engine::{Order, PerformCounts, Ticket};
-use supercargo_framework::{Conclusion, Effect};
+use supercargo_framework::{Conclusion, Effect, Subject};
 use supercargo_model::Pod;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
@@ -298,9 +298,11 @@ impl Dispatcher {
                 Job::Event { ticket, notice, at } => match self.recorder.record(&notice, at) {
                     Some(call) => {
                         let mut sink = self.sink.fork();
-                        self.spawn(Lane::Events, ticket, Some(notice.pod), async move {
-                            told(sink.tell(&call).await)
-                        });
+                        let about = match notice.about {
+                            Subject::Pod(pod) => Some(pod),
+                            Subject::Object { .. } => None,
+                        };
+                        self.spawn(Lane::Events, ticket, about, async move { told(sink.tell(&call).await) });
                     }
                     // It is counted with the one like it.
                     None => self.finish(Done {
@@ -369,7 +371,7 @@ impl Dispatcher {
 fn told(result: Result<(), String>) -> Conclusion {
     match result {
         Ok(()) => Conclusion::Done,
-        Err(error) => Conclusion::Refused { error },
+        Err(error) => Conclusion::not_done(error),
     }
 }
 

@@ -214,7 +214,7 @@ impl Watches {
     }
 
     fn spawn(&mut self, kind: KindId, needs: &Needs) {
-        let field_selector = (kind == PODS).then_some(PODS_NOT_FINISHED);
+        let field_selector = (kind == PODS && !needs.finished_pods()).then_some(PODS_NOT_FINISHED);
         let request = WatchRequest { kind, field_selector, is_known: false };
         self.tellings += 1;
         let number = self.tellings;

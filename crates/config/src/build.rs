@@ -169,6 +169,10 @@ fn make(
             assert!(added, "{} is planned for {point:?}, which it does not implement", plugin.name);
         }
     }
+    // A plugin that only observes is at no point.
+    for instance in instances.values() {
+        profile.add_observer(instance);
+    }
     Ok(profile)
 }
 

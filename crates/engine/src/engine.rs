@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use supercargo_framework::{
-    Context, Cycle, CycleState, Fixes, Memories, PostFilterResult, Profile, unfit_message,
+    Acts, AskedActs, Context, Cycle, CycleState, Fixes, Memories, PostFilterResult, Profile, unfit_message,
 };
 use supercargo_model::{Cluster, ClusterError, Pod, Row, Snapshot, Timestamp};
 
@@ -23,6 +23,8 @@ pub struct Engine {
     profiles: Vec<Profile>,
     options: EngineOptions,
     memories: Memories,
+    /// What plugins asked for, and nobody has carried out yet.
+    pub(crate) acts: AskedActs,
     index: Index,
     attempts: u64,
     /// Attempts before this one were made by other profiles.
@@ -54,6 +56,26 @@ pub enum Indexing {
     On,
     /// As `On`, and every decision is made both ways. A difference is a bug, and a panic.
     Checked,
+}
+
+/// What plugins remembered and had asked for at some moment.
+#[derive(Debug)]
+pub(crate) struct Checkpoint {
+    memories: Memories,
+    asked: usize,
+}
+
+/// Gives plugins their hands, one after the other.
+pub(crate) struct Acting<'a> {
+    memories: &'a mut Memories,
+    asked: &'a mut AskedActs,
+}
+
+impl Acting<'_> {
+    /// The hands of one plugin.
+    pub(crate) fn of(&mut self, plugin: &'static str) -> Acts<'_> {
+        Acts::new(plugin, self.memories, self.asked)
+    }
 }
 
 /// No profile is responsible for the pod.
@@ -102,6 +124,7 @@ impl Engine {
             profiles,
             options,
             memories,
+            acts: AskedActs::default(),
             index,
             attempts: 0,
             first_attempt: 0,
@@ -177,7 +200,7 @@ impl Engine {
         pod: &Arc<Pod>,
         state: &mut CycleState,
         now: Timestamp,
-        act: impl FnOnce(&Profile, &mut Cycle<'_>, &mut Memories) -> R,
+        act: impl FnOnce(&Profile, &mut Cycle<'_>, &mut Acting<'_>) -> R,
     ) -> R {
         self.with_cycle_of(None, pod, state, now, act)
     }
@@ -189,7 +212,7 @@ impl Engine {
         pod: &Arc<Pod>,
         state: &mut CycleState,
         now: Timestamp,
-        act: impl FnOnce(&Profile, &mut Cycle<'_>, &mut Memories) -> R,
+        act: impl FnOnce(&Profile, &mut Cycle<'_>, &mut Acting<'_>) -> R,
     ) -> R {
         let profile = profile
             .unwrap_or_else(|| responsible(&self.profiles, pod).expect("a pod with a cycle has a profile").1);
@@ -197,9 +220,50 @@ impl Engine {
         let before = self.memories.clone();
         let context = self.options.context(self.cluster.snapshot(), &before, now, self.attempts);
         let mut cycle = Cycle::resume(pod, context, std::mem::take(state));
-        let result = act(profile, &mut cycle, &mut self.memories);
+        let mut acting = Acting { memories: &mut self.memories, asked: &mut self.acts };
+        let result = act(profile, &mut cycle, &mut acting);
         *state = cycle.into_state();
         result
+    }
+
+    /// Lets plugins act outside of any cycle: they look at the cluster, and at what they remembered before.
+    pub(crate) fn with_acts<R>(
+        &mut self,
+        now: Timestamp,
+        act: impl FnOnce(&[Profile], &Context<'_>, &mut Acting<'_>) -> R,
+    ) -> R {
+        let before = self.memories.clone();
+        let context = self.options.context(self.cluster.snapshot(), &before, now, self.attempts);
+        let mut acting = Acting { memories: &mut self.memories, asked: &mut self.acts };
+        act(&self.profiles, &context, &mut acting)
+    }
+
+    /// What plugins remember and have asked for so far.
+    pub(crate) fn checkpoint(&self) -> Checkpoint {
+        Checkpoint { memories: self.memories.clone(), asked: self.acts.len() }
+    }
+
+    /// Takes back what plugins changed and asked for since.
+    pub(crate) fn restore(&mut self, checkpoint: Checkpoint) {
+        self.memories = checkpoint.memories;
+        self.acts.undo_to(checkpoint.asked);
+    }
+
+    /// What comes of an attempt in which a plugin panicked. What is kept from one decision to the next may be half changed, and
+    /// is made anew.
+    pub(crate) fn broken_off(&mut self, pod: &Arc<Pod>, now: Timestamp, error: String) -> Decision {
+        self.index = Index::reading(&self.profiles, &mut self.cluster, self.limits);
+        let version = self.cluster.snapshot().version();
+        self.attempts += 1;
+        let (attempt, start) = (self.attempts - 1, self.start);
+        Decision { pod: pod.clone(), version, attempt, now, start, outcome: Outcome::Failed { error } }
+    }
+
+    /// Asks every plugin about every node, to see how long each takes. Nothing comes of it.
+    pub(crate) fn decide_once_more(&mut self, pod: &Arc<Pod>, now: Timestamp) {
+        let start = self.start;
+        let _ = self.decide_plainly(pod, now, self.attempts);
+        self.start = start;
     }
 
     /// What the plugins that have something to do after the decision need for it from PreFilter.
@@ -216,7 +280,7 @@ impl Engine {
             self.with_cycle(pod, &mut state, now, |profile, cycle, _| {
                 for named in profile.pre_filter.iter().filter(|named| needed.contains(&named.number)) {
                     // What it says was heard when the decision was made.
-                    let _ = named.plugin.pre_filter(cycle);
+                    let _ = named.run(|plugin| plugin.pre_filter(cycle));
                 }
             });
         }

@@ -256,7 +256,11 @@ pub(crate) fn plans(profile: &Profile, cycle: &Cycle<'_>, chosen: Option<Row>) -
     let Some(node) = chosen.map(|row| cycle.cluster().node(row)) else { return Vec::new() };
     let of_plugin = |named: &Named<dyn PreBind>| {
         let name = named.name;
-        named.plugin.plan(cycle, node).into_iter().map(move |plan| (name, plan)).collect::<Vec<_>>()
+        named
+            .run(|plugin| plugin.plan(cycle, node))
+            .into_iter()
+            .map(move |plan| (name, plan))
+            .collect::<Vec<_>>()
     };
     profile.pre_bind.iter().flat_map(of_plugin).collect()
 }
@@ -372,7 +376,7 @@ pub(crate) fn run_post_filters(
     let mut nomination = Nomination::Keep;
     for named in &profile.post_filter {
         let rehearsal = RehearsalOf::new(rehearsing, named.number);
-        let result = named.plugin.post_filter(cycle, rejections, &rehearsal);
+        let result = named.run(|plugin| plugin.post_filter(cycle, rejections, &rehearsal));
         match result.status.code() {
             Code::Success | Code::UnschedulableAndUnresolvable => return result,
             Code::Unschedulable | Code::Pending => {

@@ -46,8 +46,8 @@ fn run_pre_filters<'a>(profile: &'a Profile, cycle: &mut Cycle<'_>) -> PreFilter
         plugins: BTreeSet::new(),
     };
     for named in &profile.pre_filter {
-        let (name, plugin) = (named.name, &named.plugin);
-        match plugin.pre_filter(cycle) {
+        let name = named.name;
+        match named.run(|plugin| plugin.pre_filter(cycle)) {
             PreFilterResult::Skip => {
                 result.filters.skipped.insert(name);
             }
@@ -158,7 +158,7 @@ impl Filters<'_> {
 
     fn run_once(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Status {
         for named in &self.asked {
-            let status = named.plugin.filter(cycle, node);
+            let status = named.run(|plugin| plugin.filter(cycle, node));
             if !status.is_success() {
                 return attributed(status, named.name);
             }
@@ -198,7 +198,7 @@ impl Filters<'_> {
             plugin: named.name,
             status: match asked.next_if(|next| std::ptr::eq(**next, named)) {
                 None => Status::skip(),
-                Some(_) => attributed(named.plugin.filter(cycle, node), named.name),
+                Some(_) => attributed(named.run(|plugin| plugin.filter(cycle, node)), named.name),
             },
         };
         self.profile.filter.iter().map(word).collect()
@@ -216,7 +216,7 @@ impl Filters<'_> {
 
     fn each_pre_filter(&self, method: &str, mut call: impl FnMut(&dyn PreFilter) -> Status) -> Status {
         for named in &self.updated {
-            let status = call(&*named.plugin);
+            let status = named.run(|plugin| call(plugin));
             if !status.is_success() {
                 let (name, message) = (named.name, status.message());
                 return Status::error(format!("running {method} on PreFilter plugin {name:?}: {message}"));

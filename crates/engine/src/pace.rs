@@ -125,8 +125,8 @@ impl Pace {
             Leading::NotNow => Vec::new(),
             Leading::No => {
                 for ticket in scheduler.take_orders().into_iter().filter_map(|order| order.ticket) {
-                    let error = "not carried out, because this replica does not hold the lease".to_owned();
-                    scheduler.conclude(ticket, &Conclusion::Refused { error }, now);
+                    let error = "not carried out, because this replica does not hold the lease";
+                    scheduler.conclude(ticket, &Conclusion::not_done(error), now);
                 }
                 Vec::new()
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use supercargo_framework::{Cycle, MAX_NODE_SCORE, NodeScore, Profile, Score};
+use supercargo_framework::{Cycle, MAX_NODE_SCORE, Named, NodeScore, Profile, Score};
 use supercargo_model::{Row, Snapshot};
 
 use crate::chance::{Ties, drawn_row};
@@ -16,7 +16,7 @@ pub(crate) fn score(
 ) -> Result<Vec<PluginScores>, String> {
     let mut skipped: BTreeSet<&'static str> = BTreeSet::new();
     for named in &profile.pre_score {
-        let status = named.plugin.pre_score(cycle, feasible);
+        let status = named.run(|plugin| plugin.pre_score(cycle, feasible));
         if status.is_skip() {
             skipped.insert(named.name);
         } else if !status.is_success() {
@@ -26,13 +26,13 @@ pub(crate) fn score(
     let active = || profile.score.iter().filter(|(named, _)| !skipped.contains(named.name));
     let mut all = Vec::with_capacity(profile.score.len());
     for (named, weight) in active() {
-        let scores = raw_scores(&*named.plugin, cycle, feasible)
+        let scores = raw_scores(named, cycle, feasible)
             .map_err(|text| format!("running Score plugins: plugin {:?} failed with: {text}", named.name))?;
         all.push((named, *weight, scores));
     }
     let mut weighted = Vec::with_capacity(all.len());
     for (named, weight, mut scores) in all {
-        let status = named.plugin.normalize(cycle, &mut scores);
+        let status = named.run(|plugin| plugin.normalize(cycle, &mut scores));
         if !status.is_success() {
             let (name, message) = (named.name, status.message());
             return Err(format!(
@@ -52,10 +52,15 @@ pub(crate) fn score(
     Ok(weighted)
 }
 
-fn raw_scores(plugin: &dyn Score, cycle: &Cycle<'_>, feasible: &[Row]) -> Result<Vec<NodeScore>, String> {
+fn raw_scores(
+    named: &Named<dyn Score>,
+    cycle: &Cycle<'_>,
+    feasible: &[Row],
+) -> Result<Vec<NodeScore>, String> {
     let mut scores = Vec::with_capacity(feasible.len());
     for row in feasible {
-        let score = plugin.score(cycle, cycle.cluster().node(*row)).map_err(|status| status.message())?;
+        let node = cycle.cluster().node(*row);
+        let score = named.run(|plugin| plugin.score(cycle, node)).map_err(|status| status.message())?;
         scores.push(NodeScore { row: *row, score });
     }
     Ok(scores)

@@ -39,18 +39,6 @@ pub struct Cycle<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct CycleState(TypedMap);
 
-/// Pods to be tried as soon as possible, by UID, however long they would have waited. A plugin puts this into the cycle at
-/// Reserve, Permit or PostBind; it counts when the pod of the cycle is permitted, and again when it is bound.
-#[derive(Clone, Debug, Default)]
-pub struct PodsToActivate(pub Vec<Arc<str>>);
-
-impl CycleState {
-    /// Takes the value of a type out of it, as far as there is one.
-    pub fn take<T: Clone + Default + Send + Sync + 'static>(&mut self) -> T {
-        self.0.get_mut::<T>().map(std::mem::take).unwrap_or_default()
-    }
-}
-
 impl<'a> Cycle<'a> {
     /// Goes on with a cycle after a wait, on the cluster as it is by then.
     pub fn resume(pod: &'a Arc<Pod>, context: Context<'a>, state: CycleState) -> Self {

@@ -3,6 +3,7 @@
 //! A step that must wait does not block: it returns what it wants done and what it waits for, and is resumed with
 //! the news. So the same plugin runs in a live cluster and in virtual time.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -22,6 +23,15 @@ pub enum Effect {
         pod: Arc<Pod>,
         /// The node's name.
         node: Arc<str>,
+    },
+    /// Make an object.
+    Create {
+        /// Its kind.
+        kind: KindId,
+        /// Its namespace; empty for what belongs to the whole cluster.
+        namespace: Box<str>,
+        /// The object; `apiVersion` and `kind` may be left out.
+        object: Value,
     },
     /// Change an object by a merge patch, so that fields we do not know stay as they are.
     Patch {
@@ -71,7 +81,7 @@ pub enum Effect {
         /// The pod, as it was known last.
         pod: Arc<Pod>,
     },
-    /// Tell people, as an event on the pod.
+    /// Tell people, as an event on a pod or another object.
     Record(Notice),
 }
 
@@ -80,10 +90,14 @@ pub enum Effect {
 pub enum Conclusion {
     /// The effect was carried out.
     Done,
+    /// The effect was carried out, and this is the object as the server has it now.
+    DoneWith(Box<Value>),
     /// The server said no, and nothing has changed.
     Refused {
         /// What the server said.
         error: String,
+        /// The code of its answer; none if it was not asked.
+        code: Option<u16>,
     },
     /// The object that the effect is about does not exist any more, so nothing has changed.
     Gone {
@@ -108,11 +122,11 @@ pub enum Conclusion {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodCondition {
     /// Its type.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// Whether it holds.
     pub holds: bool,
     /// Why, in CamelCase.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// Why, in words for people.
     pub message: String,
     /// Since when it holds, or does not.
@@ -124,20 +138,70 @@ pub struct PodCondition {
 /// An event to be told to people.
 #[derive(Clone, Debug)]
 pub struct Notice {
-    /// The pod that it is about.
-    pub pod: Arc<Pod>,
+    /// What it is about.
+    pub about: Subject,
     /// The `schedulerName` of the profile that tells.
     pub reporter: Arc<str>,
     /// Whether something is wrong.
     pub is_warning: bool,
     /// A short reason in CamelCase.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// What was being done, in CamelCase.
-    pub action: &'static str,
+    pub action: Cow<'static, str>,
     /// The text.
     pub note: String,
     /// Another pod that has to do with it.
     pub related: Option<Arc<Pod>>,
+}
+
+/// What an event is about.
+#[derive(Clone, Debug)]
+pub enum Subject {
+    /// A pod.
+    Pod(Arc<Pod>),
+    /// An object of another kind.
+    Object {
+        /// Its kind.
+        kind: KindId,
+        /// Its name.
+        key: ObjectKey,
+        /// Its UID.
+        uid: Arc<str>,
+    },
+}
+
+impl Subject {
+    /// Its kind.
+    pub fn kind(&self) -> KindId {
+        match self {
+            Subject::Pod(_) => KindId::POD,
+            Subject::Object { kind, .. } => *kind,
+        }
+    }
+
+    /// Its namespace; empty for what belongs to the whole cluster.
+    pub fn namespace(&self) -> &str {
+        match self {
+            Subject::Pod(pod) => &pod.namespace,
+            Subject::Object { key, .. } => &key.namespace,
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Subject::Pod(pod) => &pod.name,
+            Subject::Object { key, .. } => &key.name,
+        }
+    }
+
+    /// Its UID.
+    pub fn uid(&self) -> &Arc<str> {
+        match self {
+            Subject::Pod(pod) => &pod.uid,
+            Subject::Object { uid, .. } => uid,
+        }
+    }
 }
 
 /// How far a step has come.
@@ -158,13 +222,19 @@ pub enum Step {
 
 /// What a waiting step is resumed with.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum News<'a> {
     /// All its effects were carried out.
-    Succeeded,
+    Succeeded {
+        /// The objects that were made or changed, as the server has them now, in the order of its answers.
+        objects: &'a [Value],
+    },
     /// One of its effects failed.
     Failed {
         /// What went wrong.
         error: &'a str,
+        /// The code of the server's answer, as far as it says what became of the effect.
+        code: Option<u16>,
     },
     /// Something changed in the cluster.
     Changed(Change<'a>),
@@ -172,12 +242,68 @@ pub enum News<'a> {
     TimedOut,
 }
 
+impl Effect {
+    /// What is to be done, in a few words.
+    pub fn words(&self) -> String {
+        let named = |kind: &KindId, key: &ObjectKey| match &*key.namespace {
+            "" => format!("{} {}", kind.plural, key.name),
+            namespace => format!("{} {namespace}/{}", kind.plural, key.name),
+        };
+        match self {
+            Effect::Bind { pod, node } => format!("bind pod {} to node {node}", pod.key()),
+            Effect::Create { kind, namespace, .. } => {
+                format!("create {} in namespace {namespace:?}", kind.plural)
+            }
+            Effect::Patch { kind, key, subresource: None, .. } => format!("patch {}", named(kind, key)),
+            Effect::Patch { kind, key, subresource: Some(part), .. } => {
+                format!("patch {part} of {}", named(kind, key))
+            }
+            Effect::Delete { kind, key, .. } => format!("delete {}", named(kind, key)),
+            Effect::Evict { victim, .. } => format!("evict pod {}", victim.key()),
+            Effect::UpdateStatus { pod, .. } => format!("change the status of pod {}", pod.key()),
+            Effect::Ask { extender, .. } => format!("ask extender {extender}"),
+            Effect::LookUp { pod } => format!("look up pod {}", pod.key()),
+            Effect::Record(notice) => {
+                format!("tell an event on {} {}", notice.about.kind().plural, notice.about.name())
+            }
+        }
+    }
+}
+
 impl Conclusion {
+    /// Nobody was asked, and nothing has changed.
+    pub fn not_done(error: impl Into<String>) -> Self {
+        Conclusion::Refused { error: error.into(), code: None }
+    }
+
+    /// Whether the effect was carried out.
+    pub fn is_done(&self) -> bool {
+        matches!(self, Conclusion::Done | Conclusion::DoneWith(_))
+    }
+
+    /// The object as the server has it now, where it was made or changed.
+    pub fn object(&self) -> Option<&Value> {
+        match self {
+            Conclusion::DoneWith(object) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// The code of the server's answer, as far as it says what became of the effect.
+    pub fn code(&self) -> Option<u16> {
+        match self {
+            Conclusion::Refused { code, .. } => *code,
+            Conclusion::Gone { .. } => Some(404),
+            Conclusion::Conflict { .. } => Some(409),
+            Conclusion::Done | Conclusion::DoneWith(_) | Conclusion::Unknown { .. } => None,
+        }
+    }
+
     /// Why the effect was not carried out, or may not have been.
     pub fn error(&self) -> Option<&str> {
         match self {
-            Conclusion::Done => None,
-            Conclusion::Refused { error }
+            Conclusion::Done | Conclusion::DoneWith(_) => None,
+            Conclusion::Refused { error, .. }
             | Conclusion::Gone { error }
             | Conclusion::Conflict { error }
             | Conclusion::Unknown { error, .. } => Some(error),
@@ -194,8 +320,8 @@ impl Step {
     /// What follows for a step that only waited for its effects.
     pub fn done_after(news: &News<'_>) -> Self {
         Step::Done(match news {
-            News::Succeeded | News::Changed(_) => Status::success(),
-            News::Failed { error } => Status::error((*error).to_owned()),
+            News::Succeeded { .. } | News::Changed(_) => Status::success(),
+            News::Failed { error, .. } => Status::error((*error).to_owned()),
             News::TimedOut => Status::error("timed out"),
         })
     }

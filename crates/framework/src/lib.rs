@@ -42,6 +42,7 @@
 
 #![warn(missing_docs)]
 
+mod acts;
 mod args;
 mod columns;
 mod counting;
@@ -52,6 +53,7 @@ mod events;
 mod extender;
 mod memory;
 mod needs;
+mod observe;
 mod plugin;
 mod points;
 pub mod preemption;
@@ -59,30 +61,37 @@ mod profile;
 mod quirks;
 mod reads;
 mod registry;
+mod shared_map;
 mod status;
 mod typed;
+pub mod witness;
+mod writes;
 
+pub use acts::{ACTS_PER_STEP_MAX, Act, Acts, AskedActs};
 pub use args::{Args, FieldProblem, FieldProblems, NoArgs, ProblemKind};
 pub use columns::{Amount, ColumnResource, ColumnView, Columns, EXACT_AMOUNT_MAX};
 pub use counting::{
     Cell, CountedFilter, CountedScore, Counter, Counts, Groups, MatcherTerm, PodMatcher, Scope, Tally,
     TermRole,
 };
-pub use cycle::{Context, Cycle, CycleState, PodsToActivate};
+pub use cycle::{Context, Cycle, CycleState};
 pub use diagnosis::{Diagnosis, Rejections, unfit_message};
-pub use effects::{Conclusion, Effect, News, Notice, PodCondition, Step};
+pub use effects::{Conclusion, Effect, News, Notice, PodCondition, Step, Subject};
 pub use events::{Actions, Change, ClusterEvent, Enqueue, EventResource, Hint};
 pub use extender::{AskFailure, AskedNode, ExtenderAnswer, ExtenderQuestion, NodeVictims};
 pub use memory::{Memories, Memory};
 pub use needs::Needs;
+pub use observe::Observe;
 pub use plugin::{Extensions, Plugin, PluginInstance, Point};
 pub use points::{
     Bind, Filter, MAX_NODE_SCORE, NodeRehearsal, NodeScore, Nomination, Normalization, Permit,
-    PermitDecision, PermitResult, Plan, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue,
-    PreFilter, PreFilterResult, PreScore, QueueSort, QueuedPod, Rehearsal, Reserve, Score,
+    PermitDecision, Plan, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter,
+    PreFilterResult, PreScore, QueueSort, QueuedPod, Rehearsal, Reserve, Score, StaysPending,
 };
 pub use profile::{Named, Profile};
 pub use quirks::{DIFFERENCES, Difference, Fixes, QUIRKS, Quirk, quirks_reference};
 pub use reads::{Field, FieldSet, NodeField, PodField, Query, QueryAnswer, QuerySource, Reads, Unread};
 pub use registry::{DuplicatePlugin, PluginType, Registry};
+pub use shared_map::{SharedMap, SharedMapEntries};
 pub use status::{Code, Status};
+pub use writes::{Verb, Write, Writes};

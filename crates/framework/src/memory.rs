@@ -4,6 +4,7 @@
 //! here. So a simulation can branch, a restart can resume, and a plugin that is switched off leaves nothing behind.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,6 +13,9 @@ use serde_json::Value;
 use crate::typed::TypedMap;
 
 /// Something a plugin remembers from one cycle to the next.
+///
+/// A value is copied before it is changed while somebody looks at its last state, which is so in every step that a scheduler
+/// takes. What may grow belongs into a [`SharedMap`](crate::SharedMap), of which only the entry is copied that changes.
 pub trait Memory: Clone + Default + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The name it is saved under; unique among all plugins.
     const NAME: &'static str;
@@ -21,7 +25,7 @@ pub trait Memory: Clone + Default + Serialize + DeserializeOwned + Send + Sync +
 #[derive(Clone, Debug, Default)]
 pub struct Memories {
     values: TypedMap,
-    handlers: BTreeMap<&'static str, Handler>,
+    handlers: Arc<BTreeMap<&'static str, Handler>>,
 }
 
 /// How the memory of one type is saved and restored, once its type is no longer at hand.
@@ -49,20 +53,24 @@ impl Memories {
 
     /// Makes a type known, so that [`Memories::load`] can restore it before anybody has used it.
     pub fn declare<M: Memory>(&mut self) {
-        self.handlers.entry(M::NAME).or_insert(Handler {
+        if self.handlers.contains_key(M::NAME) {
+            return;
+        }
+        let handler = Handler {
             save: |values| values.get::<M>().map(serde_json::to_value).transpose(),
             load: |values, saved| {
                 values.put(serde_json::from_value::<M>(saved)?);
                 Ok(())
             },
             forget: |values| values.remove::<M>(),
-        });
+        };
+        Arc::make_mut(&mut self.handlers).insert(M::NAME, handler);
     }
 
     /// Everything that is remembered, by name.
     pub fn save(&self) -> serde_json::Result<BTreeMap<String, Value>> {
         let mut saved = BTreeMap::new();
-        for (name, handler) in &self.handlers {
+        for (name, handler) in &*self.handlers {
             if let Some(value) = (handler.save)(&self.values)? {
                 saved.insert((*name).to_owned(), value);
             }
@@ -84,7 +92,7 @@ impl Memories {
 
     /// Knows what `declared` knows, and forgets everything else.
     pub fn keep_declared(&mut self, declared: &Memories) {
-        for (name, handler) in &self.handlers {
+        for (name, handler) in &*self.handlers {
             if !declared.handlers.contains_key(name) {
                 (handler.forget)(&mut self.values);
             }

@@ -14,6 +14,7 @@ pub struct Needs {
     read: Vec<ReadableKind>,
     keeps_texts: bool,
     queries: Vec<Query>,
+    finished_pods: bool,
 }
 
 impl Needs {
@@ -36,6 +37,7 @@ impl Needs {
             }
         }
         self.keeps_texts |= reads.raw_objects;
+        self.finished_pods |= reads.finished_pods;
     }
 
     fn read(&mut self, kind: ReadableKind) {
@@ -68,6 +70,11 @@ impl Needs {
     /// Whether pods and nodes keep their texts.
     pub fn keeps_texts(&self) -> bool {
         self.keeps_texts
+    }
+
+    /// Whether pods that have finished are watched, which nobody else needs.
+    pub fn finished_pods(&self) -> bool {
+        self.finished_pods
     }
 
     /// Whom the driver asks besides the API server.

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use crate::args::Args;
 use crate::events::Enqueue;
 use crate::memory::{Memories, Memory};
+use crate::observe::Observe;
 use crate::points::{
     Bind, Filter, Permit, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter, PreScore, QueueSort, Reserve,
     Score,
 };
 use crate::reads::{Reads, Unread};
+use crate::writes::Writes;
 use supercargo_model::{Pod, Snapshot};
 
 /// A scheduler plugin: a name, its arguments, and the extension points it takes part in.
@@ -30,6 +32,11 @@ pub trait Plugin: Send + Sync + Sized + 'static {
     /// What the plugin reads; if it does not say, everything.
     fn reads(&self) -> Reads {
         Reads::everything()
+    }
+
+    /// What the plugin writes, as effects of its steps or of its acts; if it does not say, nothing.
+    fn writes(&self) -> Writes {
+        Writes::nothing()
     }
 
     /// Whether the plugin has anything to say about such a pod, whatever the cluster is like. If not, its PreFilter and
@@ -126,6 +133,7 @@ pub struct Extensions<P> {
     bind: Cast<P, dyn Bind>,
     post_bind: Cast<P, dyn PostBind>,
     enqueue: Cast<P, dyn Enqueue>,
+    observe: Cast<P, dyn Observe>,
     memories: Vec<fn(&mut Memories)>,
 }
 
@@ -140,6 +148,8 @@ pub struct PluginInstance {
     pub name: &'static str,
     /// What it reads.
     pub reads: Reads,
+    /// What it writes.
+    pub writes: Writes,
     /// See [`Plugin::subject`].
     pub subject: &'static str,
     concerns: Arc<dyn Fn(&Pod) -> bool + Send + Sync>,
@@ -157,6 +167,7 @@ pub struct PluginInstance {
     pub(crate) bind: Option<Arc<dyn Bind>>,
     pub(crate) post_bind: Option<Arc<dyn PostBind>>,
     pub(crate) enqueue: Option<Arc<dyn Enqueue>>,
+    pub(crate) observe: Option<Arc<dyn Observe>>,
     memories: Vec<fn(&mut Memories)>,
 }
 
@@ -164,7 +175,7 @@ macro_rules! points {
     ($($method:ident: $point:ident),* $(,)?) => {
         impl<P: Plugin> Extensions<P> {
             pub(crate) fn none() -> Self {
-                Extensions { $($method: None,)* enqueue: None, memories: Vec::new() }
+                Extensions { $($method: None,)* enqueue: None, observe: None, memories: Vec::new() }
             }
 
             /// The points listed so far.
@@ -196,6 +207,21 @@ macro_rules! points {
                 self
             }
 
+            /// The plugin hears of changes between decisions.
+            #[must_use]
+            pub fn observe(mut self) -> Self
+            where
+                P: Observe,
+            {
+                self.observe = Some(|plugin| plugin);
+                self
+            }
+
+            /// Whether the plugin hears of changes between decisions.
+            pub fn observes(&self) -> bool {
+                self.observe.is_some()
+            }
+
             /// The plugin remembers a value of type `M` from one cycle to the next.
             #[must_use]
             pub fn remembers<M: Memory>(mut self) -> Self {
@@ -209,11 +235,13 @@ macro_rules! points {
                 PluginInstance {
                     name: P::NAME,
                     reads: plugin.reads(),
+                    writes: plugin.writes(),
                     subject: plugin.subject(),
                     concerns: Arc::new(move |pod| asked.concerns(pod)),
                     depends_on: Arc::new(move |unread, pod, cluster| judge.depends_on(unread, pod, cluster)),
                     $($method: self.$method.map(|cast| cast(plugin.clone())),)*
                     enqueue: self.enqueue.map(|cast| cast(plugin.clone())),
+                    observe: self.observe.map(|cast| cast(plugin.clone())),
                     memories: self.memories,
                 }
             }

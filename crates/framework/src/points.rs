@@ -7,17 +7,17 @@
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use supercargo_model::{KindId, NodeRef, ObjectKey, Pod, Row, Timestamp};
 
+use crate::acts::Acts;
 use crate::columns::ColumnView;
 use crate::counting::{CountedFilter, CountedScore};
 use crate::cycle::{Context, Cycle};
 use crate::diagnosis::Rejections;
 use crate::effects::{News, Step};
+use crate::events::ClusterEvent;
 use crate::extender::NodeVictims;
-use crate::memory::Memories;
 use crate::preemption::{self, PreemptionRules};
 use crate::status::Status;
 
@@ -140,6 +140,12 @@ pub trait PostFilter: Send + Sync {
         self.preemption().map(of_rules).unwrap_or_default()
     }
 
+    /// The pod fits nowhere, and that was decided for good: [`PostFilter::post_filter`] may be asked twice, by whoever checks or explains,
+    /// but this is called once for each decision that counts. All PostFilter plugins of the profile hear of it.
+    fn stays_pending(&self, context: &Context<'_>, decided: &StaysPending<'_>, acts: &mut Acts<'_>) {
+        let _ = (context, decided, acts);
+    }
+
     /// Chooses from the candidates that extenders have left.
     fn choose(&self, cycle: &Cycle<'_>, candidates: BTreeMap<Arc<str>, NodeVictims>) -> PostFilterResult {
         self.preemption().map(|rules| preemption::choose(rules, cycle, candidates)).unwrap_or_default()
@@ -155,6 +161,35 @@ pub struct PostFilterResult {
     pub nomination: Nomination,
     /// The pods that have to go, those that are leaving already among them.
     pub victims: Vec<Arc<Pod>>,
+}
+
+/// What was decided for a pod that fits nowhere.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct StaysPending<'a> {
+    /// The pod.
+    pub pod: &'a Arc<Pod>,
+    /// Why, in words for people.
+    pub message: &'a str,
+    /// The plugins that rejected it.
+    pub rejected_by: &'a BTreeSet<&'static str>,
+    /// What becomes of its nominated node.
+    pub nomination: &'a Nomination,
+    /// The pods that are evicted to make room for it.
+    pub victims: &'a [Arc<Pod>],
+}
+
+impl<'a> StaysPending<'a> {
+    /// What was decided for a pod. Only a scheduler and tests say so.
+    pub fn new(
+        pod: &'a Arc<Pod>,
+        message: &'a str,
+        rejected_by: &'a BTreeSet<&'static str>,
+        nomination: &'a Nomination,
+        victims: &'a [Arc<Pod>],
+    ) -> Self {
+        StaysPending { pod, message, rejected_by, nomination, victims }
+    }
 }
 
 /// What becomes of a pod's nominated node.
@@ -264,26 +299,30 @@ pub struct NodeScore {
 #[diagnostic::on_unimplemented(message = "`{Self}` lists `.reserve()` but does not implement `Reserve`")]
 pub trait Reserve: Send + Sync {
     /// Sets aside what the pod will use.
-    fn reserve(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, node: NodeRef<'_>) -> Status;
+    fn reserve(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, node: NodeRef<'_>) -> Status;
 
     /// Gives it back: the pod will not run there after all. May be called without [`Reserve::reserve`] before.
-    fn unreserve(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, node: NodeRef<'_>);
+    fn unreserve(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, node: NodeRef<'_>);
 }
 
 /// Lets the pod go ahead to its node, or makes it wait.
 #[diagnostic::on_unimplemented(message = "`{Self}` lists `.permit()` but does not implement `Permit`")]
 pub trait Permit: Send + Sync {
-    /// The word on this pod, and on others that wait.
-    fn permit(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, node: NodeRef<'_>) -> PermitResult;
-}
+    /// The word on this pod. `acts` have one for others that wait: a gang that is complete lets all its members go.
+    fn permit(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, node: NodeRef<'_>) -> PermitDecision;
 
-/// The answer of [`Permit::permit`].
-#[derive(Clone, Debug)]
-pub struct PermitResult {
-    /// What becomes of this pod.
-    pub decision: PermitDecision,
-    /// What becomes of pods that wait, by UID: a gang that is complete lets all its members go.
-    pub waiting: Vec<(Arc<str>, PermitDecision)>,
+    /// Another word on a pod that waits for this plugin: something happened that it waits for, or its time is over. None if
+    /// there is nothing new to say: then the pod waits on, or is rejected if its time is over, as upstream does.
+    fn reconsider(
+        &self,
+        cycle: &mut Cycle<'_>,
+        acts: &mut Acts<'_>,
+        node: NodeRef<'_>,
+        news: &News<'_>,
+    ) -> Option<PermitDecision> {
+        let _ = (cycle, acts, node, news);
+        None
+    }
 }
 
 /// Whether a pod may go to its node.
@@ -291,13 +330,22 @@ pub struct PermitResult {
 pub enum PermitDecision {
     /// It may.
     Allow,
-    /// Not yet. It is rejected if nobody allows it in time.
+    /// Not yet: it waits until [`Acts::allow`] or [`Permit::reconsider`] lets it go.
     Wait {
-        /// How long it waits at most.
-        timeout: Duration,
+        /// When its time is over. Nobody waits for more than a quarter of an hour.
+        until: Timestamp,
+        /// What may change the plugin's mind meanwhile.
+        events: Vec<ClusterEvent>,
     },
     /// It may not.
     Reject(Status),
+}
+
+impl PermitDecision {
+    /// Not before somebody allows it, and never if nobody does until then.
+    pub fn wait_until(until: Timestamp) -> Self {
+        PermitDecision::Wait { until, events: Vec::new() }
+    }
 }
 
 /// Something that has to be done before a pod can run on its node.
@@ -347,5 +395,5 @@ pub trait Bind: Send + Sync {
 #[diagnostic::on_unimplemented(message = "`{Self}` lists `.post_bind()` but does not implement `PostBind`")]
 pub trait PostBind: Send + Sync {
     /// The pod is on its node now.
-    fn post_bind(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, node: NodeRef<'_>);
+    fn post_bind(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, node: NodeRef<'_>);
 }

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use supercargo_model::Pod;
 
+use crate::effects::Effect;
 use crate::events::Enqueue;
 use crate::memory::Memories;
+use crate::observe::Observe;
 use crate::plugin::{PluginInstance, Point};
 use crate::points::{
     Bind, Filter, Permit, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter, PreScore, QueueSort, Reserve,
@@ -49,6 +51,8 @@ pub struct Profile {
     pub post_bind: Vec<Named<dyn PostBind>>,
     /// What each plugin reacts to; a plugin that is not here reacts to everything.
     pub enqueue: Vec<Named<dyn Enqueue>>,
+    /// Who hears of changes between decisions.
+    pub observe: Vec<Named<dyn Observe>>,
     plugins: Vec<PluginInstance>,
 }
 
@@ -60,9 +64,7 @@ impl Profile {
 
     /// Puts a plugin last at one point; false if it does not implement the point.
     pub fn add(&mut self, plugin: &PluginInstance, point: Point, weight: i64) -> bool {
-        let name = plugin.name;
-        let known = self.plugins.iter().position(|known| known.name == name);
-        let id = (name, known.unwrap_or(self.plugins.len()));
+        let id = (plugin.name, self.number_of(plugin));
         let added = match point {
             Point::PreEnqueue => push(&mut self.pre_enqueue, id, &plugin.pre_enqueue),
             Point::QueueSort => push(&mut self.queue_sort, id, &plugin.queue_sort),
@@ -82,15 +84,39 @@ impl Profile {
             Point::Bind => push(&mut self.bind, id, &plugin.bind),
             Point::PostBind => push(&mut self.post_bind, id, &plugin.post_bind),
         };
-        if added && known.is_none() {
-            self.reads = Some(match self.reads.take() {
-                None => plugin.reads.clone(),
-                Some(reads) => reads.and(plugin.reads.clone()),
-            });
-            push(&mut self.enqueue, id, &plugin.enqueue);
-            self.plugins.push(plugin.clone());
+        if added {
+            self.admit(plugin);
         }
         added
+    }
+
+    /// Has a plugin hear of changes, whatever points it is at; false if it does not want to.
+    pub fn add_observer(&mut self, plugin: &PluginInstance) -> bool {
+        if plugin.observe.is_some() {
+            self.admit(plugin);
+        }
+        plugin.observe.is_some()
+    }
+
+    /// Takes in what belongs to a plugin wherever it takes part.
+    fn admit(&mut self, plugin: &PluginInstance) {
+        let id = (plugin.name, self.number_of(plugin));
+        if id.1 < self.plugins.len() {
+            return;
+        }
+        self.reads = Some(match self.reads.take() {
+            None => plugin.reads.clone(),
+            Some(reads) => reads.and(plugin.reads.clone()),
+        });
+        push(&mut self.enqueue, id, &plugin.enqueue);
+        push(&mut self.observe, id, &plugin.observe);
+        self.plugins.push(plugin.clone());
+    }
+
+    /// The number of a plugin among those that take part, or that it gets when it comes to them.
+    fn number_of(&self, plugin: &PluginInstance) -> usize {
+        let known = self.plugins.iter().position(|known| known.name == plugin.name);
+        known.unwrap_or(self.plugins.len())
     }
 
     /// The plugins that take part anywhere.
@@ -101,6 +127,11 @@ impl Profile {
     /// Whether a plugin has anything to say about such a pod; see [`Plugin::concerns`](crate::Plugin::concerns).
     pub fn concerns<T: ?Sized>(&self, named: &Named<T>, pod: &Pod) -> bool {
         self.plugins.get(named.number).is_some_and(|plugin| plugin.concerns(pod))
+    }
+
+    /// Whether a plugin has declared that it may order such an effect.
+    pub fn may_order(&self, plugin: &str, effect: &Effect) -> bool {
+        self.plugins.iter().any(|known| known.name == plugin && known.writes.cover(effect))
     }
 
     /// Makes the types that the plugins remember known.

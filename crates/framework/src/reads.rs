@@ -26,6 +26,8 @@ pub struct Reads {
     pub memory: bool,
     /// Pods and nodes as they came from the API, with all fields.
     pub raw_objects: bool,
+    /// Pods that have run their course, for whoever [observes](crate::Observe) them. They are not watched otherwise.
+    pub finished_pods: bool,
     /// Objects of other kinds, custom resources among them.
     pub kinds: Vec<ReadableKind>,
     /// Answers from outside, fetched by the driver.
@@ -197,6 +199,7 @@ impl Reads {
             time: false,
             memory: false,
             raw_objects: false,
+            finished_pods: false,
             kinds: Vec::new(),
             queries: Vec::new(),
         }
@@ -274,6 +277,12 @@ impl Reads {
         Reads { raw_objects: true, ..self }
     }
 
+    /// Also hears of pods that have run their course, by [`Observe::finished`](crate::Observe::finished).
+    #[must_use]
+    pub fn finished_pods(self) -> Self {
+        Reads { finished_pods: true, ..self }
+    }
+
     /// Also reads the answers to a query.
     #[must_use]
     pub fn query(mut self, query: Query) -> Self {
@@ -292,8 +301,9 @@ impl Reads {
         self.time |= other.time;
         self.memory |= other.memory;
         self.raw_objects |= other.raw_objects;
+        self.finished_pods |= other.finished_pods;
         for kind in other.kinds {
-            if !self.kinds.iter().any(|known| known.id == kind.id) {
+            if !self.kinds.iter().any(|known| known.is_same(&kind)) {
                 self.kinds.push(kind);
             }
         }

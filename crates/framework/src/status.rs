@@ -23,8 +23,6 @@ pub enum Code {
     Unschedulable,
     /// The pod does not fit, and evicting pods would not change that: preemption leaves the node alone.
     UnschedulableAndUnresolvable,
-    /// Permit only: the pod has to wait for something else to happen.
-    Wait,
     /// The plugin has nothing to say about this pod: its other methods are not called in this cycle. For Bind: the
     /// next Bind plugin is asked.
     Skip,
@@ -114,7 +112,6 @@ impl Code {
             Code::Error => "Error",
             Code::Unschedulable => "Unschedulable",
             Code::UnschedulableAndUnresolvable => "UnschedulableAndUnresolvable",
-            Code::Wait => "Wait",
             Code::Skip => "Skip",
             Code::Pending => "Pending",
         }

@@ -119,7 +119,13 @@ pub(crate) struct NameWords {
 impl Decoder {
     /// Reads pods, nodes and these kinds. With `keep_raw` every pod and node keeps its own text.
     pub fn new(kinds: impl IntoIterator<Item = ReadableKind>, keep_raw: bool) -> Self {
-        Decoder { kinds: kinds.into_iter().collect(), keep_raw, kept: Vec::new() }
+        let mut read: Vec<ReadableKind> = Vec::new();
+        for kind in kinds {
+            if !read.iter().any(|known| known.is_same(&kind)) {
+                read.push(kind);
+            }
+        }
+        Decoder { kinds: read, keep_raw, kept: Vec::new() }
     }
 
     /// Lets objects of these kinds keep their text, whether or not anybody else reads them.
@@ -163,10 +169,10 @@ impl Decoder {
                 let kept =
                     (self.kept.iter()).find(|kept| kept.kind == kind && kept.api_version() == api_version);
                 match (readable, kept) {
-                    (Some(readable), None) => readable.read(json).map(Decoded::Object),
+                    (Some(readable), None) => self.read_object(readable, json).map(Decoded::Object),
                     (readable, Some(kept)) => {
                         let mut object = match readable {
-                            Some(readable) => readable.read(json)?,
+                            Some(readable) => self.read_object(readable, json)?,
                             None => Object::of_text(*kept, json)?,
                         };
                         object.raw = Some(Arc::new(RawObject::new(json)));
@@ -192,6 +198,15 @@ impl Decoder {
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
         let read = self.read_kinds().find(|read| read.kind == kind && read.group == group)?;
         Some(OtherVersion { found: format!("{kind} ({api_version})"), read })
+    }
+
+    /// Reads an object, as each of the types that somebody reads of its kind.
+    fn read_object(&self, first: &ReadableKind, json: &str) -> Result<Object, DecodeError> {
+        let mut object = first.read(json)?;
+        for other in self.kinds.iter().filter(|other| other.id == first.id && !other.is_same(first)) {
+            object = object.also_as(other.read(json)?);
+        }
+        Ok(object)
     }
 
     /// The kinds that are read, or kept as text.
@@ -299,5 +314,7 @@ fn is_built_in(api_version: &str, kind: &str) -> bool {
     }
 }
 
+#[cfg(test)]
+mod several;
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 //! A kind is a struct with the few fields somebody reads, and its name in the API ([`Kind`]). Built-in kinds and
 //! custom resources are the same thing here.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -60,6 +60,23 @@ pub struct Object {
 /// What is read of an object of which only the text is wanted.
 struct TextOnly;
 
+/// What several readers of one kind read of an object, each as a type of its own.
+struct Several(Vec<Arc<dyn Any + Send + Sync>>);
+
+/// An object's value as a `T`, if it was read as one.
+fn as_type<T: Kind>(value: &Arc<dyn Any + Send + Sync>) -> Option<&T> {
+    let several = || value.downcast_ref::<Several>()?.0.iter().find_map(|value| value.downcast_ref());
+    value.downcast_ref().or_else(several)
+}
+
+/// The same, to be kept.
+fn as_shared<T: Kind>(value: &Arc<dyn Any + Send + Sync>) -> Option<Arc<T>> {
+    match value.downcast_ref::<Several>() {
+        None => value.clone().downcast().ok(),
+        Some(several) => several.0.iter().find_map(|value| value.clone().downcast().ok()),
+    }
+}
+
 /// All objects other than pods and nodes; a clone shares everything with its original.
 #[derive(Clone, Debug, Default)]
 pub struct Objects {
@@ -78,6 +95,7 @@ struct KindStore {
 pub struct ReadableKind {
     /// The kind.
     pub id: KindId,
+    type_id: fn() -> TypeId,
     read: fn(&str) -> Result<Object, DecodeError>,
 }
 
@@ -100,7 +118,12 @@ impl KindId {
 impl ReadableKind {
     /// How objects of kind `T` are read.
     pub const fn of<T: Kind>() -> Self {
-        ReadableKind { id: T::ID, read: read_object::<T> }
+        ReadableKind { id: T::ID, type_id: TypeId::of::<T>, read: read_object::<T> }
+    }
+
+    /// Whether both read the same kind as the same type.
+    pub fn is_same(&self, other: &ReadableKind) -> bool {
+        self.id == other.id && (self.type_id)() == (other.type_id)()
     }
 
     /// Reads an object of this kind.
@@ -132,7 +155,19 @@ impl Object {
 
     /// The object as a `T`, if it is one.
     pub fn get<T: Kind>(&self) -> Option<&T> {
-        self.value.downcast_ref()
+        as_type(&self.value)
+    }
+
+    /// The same object, read by one more reader as another type.
+    #[must_use]
+    pub(crate) fn also_as(mut self, other: Object) -> Self {
+        let mut values = match self.value.downcast_ref::<Several>() {
+            Some(several) => several.0.clone(),
+            None => vec![self.value],
+        };
+        values.push(other.value);
+        self.value = Arc::new(Several(values));
+        self
     }
 }
 
@@ -163,26 +198,26 @@ impl Objects {
     /// The object of that name.
     pub fn get<T: Kind>(&self, namespace: &str, name: &str) -> Option<&T> {
         let key = ObjectKey { namespace: namespace.into(), name: name.into() };
-        self.kinds.get(&T::ID)?.objects.get(&key)?.downcast_ref()
+        as_type(self.kinds.get(&T::ID)?.objects.get(&key)?)
     }
 
     /// The object of that name, to be kept: cycle state outlives the borrow of a snapshot.
     pub fn get_shared<T: Kind>(&self, namespace: &str, name: &str) -> Option<Arc<T>> {
         let key = ObjectKey { namespace: namespace.into(), name: name.into() };
-        self.kinds.get(&T::ID)?.objects.get(&key)?.clone().downcast().ok()
+        as_shared(self.kinds.get(&T::ID)?.objects.get(&key)?)
     }
 
     /// All objects of a kind that satisfy a condition, to be kept, in name order.
     pub fn all_shared<T: Kind>(&self, mut wanted: impl FnMut(&T) -> bool) -> Vec<Arc<T>> {
         let objects = self.kinds.get(&T::ID).into_iter().flat_map(|store| store.objects.values());
-        let wanted = objects.filter(|value| value.downcast_ref().is_some_and(&mut wanted));
-        wanted.filter_map(|value| value.clone().downcast().ok()).collect()
+        let wanted = objects.filter(|value| as_type(value).is_some_and(&mut wanted));
+        wanted.filter_map(as_shared).collect()
     }
 
     /// All objects of a kind with their names, in name order.
     pub fn all<T: Kind>(&self) -> impl Iterator<Item = (&ObjectKey, &T)> {
         let objects = self.kinds.get(&T::ID).into_iter().flat_map(|store| store.objects.iter());
-        objects.filter_map(|(key, value)| Some((key, value.downcast_ref()?)))
+        objects.filter_map(|(key, value)| Some((key, as_type(value)?)))
     }
 
     /// The objects of a kind in one namespace, in name order.
@@ -191,7 +226,7 @@ impl Objects {
         let objects =
             self.kinds.get(&T::ID).into_iter().flat_map(move |store| store.objects.range(first.clone()..));
         let objects = objects.take_while(move |(key, _)| *key.namespace == *namespace);
-        objects.filter_map(|(key, value)| Some((&*key.name, value.downcast_ref()?)))
+        objects.filter_map(|(key, value)| Some((&*key.name, as_type(value)?)))
     }
 
     /// The object of that name, whatever its type.

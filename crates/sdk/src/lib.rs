@@ -69,10 +69,11 @@
 //! | for | see |
 //! |---|---|
 //! | the extension points | [`PreEnqueue`], [`QueueSort`], [`PreFilter`], [`Filter`], [`PostFilter`], [`PreScore`], [`Score`], [`Reserve`], [`Permit`], [`PreBind`], [`Bind`], [`PostBind`] |
-//! | answers | [`Status`], [`PreFilterResult`], [`PermitResult`], [`Step`] |
+//! | answers | [`Status`], [`PreFilterResult`], [`PermitDecision`], [`Step`] |
+//! | acting on other pods, writing, waking later, counting | [`Acts`], [`Writes`], [`Observe`] |
 //! | speed | [`Plugin::reads`], [`Normalization`], [`columns`], [`counting`] |
 //! | waking pods up when it helps | [`Enqueue`] |
-//! | what outlives a cycle | [`Memory`] |
+//! | what outlives a cycle | [`Memory`], [`SharedMap`] |
 //! | objects of other kinds | [`Kind`], [`kinds`], [`RawObject`] |
 
 #![warn(missing_docs)]
@@ -82,13 +83,14 @@ pub mod prelude;
 pub use {serde, serde_json};
 
 pub use supercargo_framework::{
-    Actions, Args, Bind, Change, ClusterEvent, Code, Conclusion, Context, Cycle, Effect, Enqueue,
-    EventResource, Extensions, FieldProblem, FieldProblems, Filter, Fixes, Hint, MAX_NODE_SCORE, Memories,
-    Memory, News, NoArgs, NodeField, NodeRehearsal, NodeScore, NodeVictims, Nomination, Normalization,
-    Notice, Permit, PermitDecision, PermitResult, Plan, Plugin, PodCondition, PodField, PodsToActivate,
+    ACTS_PER_STEP_MAX, Act, Actions, Acts, Args, AskedActs, Bind, Change, ClusterEvent, Code, Conclusion,
+    Context, Cycle, Effect, Enqueue, EventResource, Extensions, FieldProblem, FieldProblems, Filter, Fixes,
+    Hint, MAX_NODE_SCORE, Memories, Memory, News, NoArgs, NodeField, NodeRehearsal, NodeScore, NodeVictims,
+    Nomination, Normalization, Notice, Observe, Permit, PermitDecision, Plan, Plugin, PodCondition, PodField,
     Point, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult, PreScore,
     ProblemKind, Query, QueryAnswer, QuerySource, QueueSort, QueuedPod, Reads, Rehearsal, Rejections,
-    Reserve, Score, Status, Step, Unread,
+    Reserve, Score, SharedMap, SharedMapEntries, Status, StaysPending, Step, Subject, Unread, Verb, Write,
+    Writes,
 };
 pub use supercargo_model::{
     GoDuration, InvalidDuration, Kind, KindId, LabelLookup, LabelSelector, Labels, MetadataWords, Node,

@@ -7,9 +7,9 @@ pub use std::time::Duration;
 pub use serde::{Deserialize, Serialize};
 
 pub use crate::{
-    Actions, Args, Bind, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, FieldProblems, Filter,
-    Hint, Kind, KindId, LabelLookup, MAX_NODE_SCORE, Memories, Memory, News, NoArgs, NodeField, NodeRef,
-    NodeScore, Normalization, Permit, PermitDecision, PermitResult, Plugin, Pod, PodField, PostBind,
+    Actions, Acts, Args, Bind, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, FieldProblems,
+    Filter, Hint, Kind, KindId, LabelLookup, MAX_NODE_SCORE, Memories, Memory, News, NoArgs, NodeField,
+    NodeRef, NodeScore, Normalization, Observe, Permit, PermitDecision, Plugin, Pod, PodField, PostBind,
     PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult, PreScore, QueueSort,
-    QueuedPod, Reads, Reserve, Row, Score, Snapshot, Status, Step, Timestamp,
+    QueuedPod, Reads, Reserve, Row, Score, SharedMap, Snapshot, Status, Step, Timestamp, Writes,
 };

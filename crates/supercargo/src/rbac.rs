@@ -69,7 +69,7 @@ pub(crate) fn run(options: &RbacOptions, registry: &Registry) -> anyhow::Result<
     };
     let profiles = build_profiles(&kube, registry).map_err(unusable)?;
     let stdout = yaml::print(&made_by(options), &documents(options, &kube, &profiles));
-    Ok(Outcome { stdout, stderr: warnings(options, &kube, &profiles), code: 0 })
+    Ok(Outcome { stdout, stderr: warnings(options, &kube), code: 0 })
 }
 
 /// The configuration of one who gives none. A second scheduler must not wait for the lease of the first.
@@ -136,7 +136,7 @@ fn cluster_rules(mode: Mode, profiles: &[Profile]) -> Vec<Rule> {
     rules
 }
 
-fn warnings(options: &RbacOptions, kube: &KubeSchedulerConfiguration, profiles: &[Profile]) -> String {
+fn warnings(options: &RbacOptions, kube: &KubeSchedulerConfiguration) -> String {
     let mut text = String::new();
     let election = &kube.leader_election;
     let lease = (election.resource_namespace.as_str(), election.resource_name.as_str());
@@ -145,11 +145,6 @@ fn warnings(options: &RbacOptions, kube: &KubeSchedulerConfiguration, profiles: 
             "warning: this is the lease of kube-scheduler, and as long as that runs, a second scheduler waits: \
              give leaderElection.resourceName another name\n",
         );
-    }
-    if options.mode != Mode::Shadow {
-        for name in rules::unknown_writers(profiles) {
-            text.push_str(&format!("warning: {name} may write when pods are bound, and does not say what: add the rights it needs\n"));
-        }
     }
     text
 }

@@ -201,6 +201,18 @@ fn no_task_is_started_that_nobody_supervises() {
     }
 }
 
+/// A plugin's panic is caught, which only works if panics unwind.
+#[test]
+fn panics_unwind_in_every_profile() {
+    let manifest = read(&root().join("Cargo.toml"));
+    for (number, line) in (1..).zip(manifest.lines()) {
+        assert!(
+            !line.trim_start().starts_with("panic"),
+            "Cargo.toml:{number}: {line}: plugins' panics must unwind"
+        );
+    }
+}
+
 #[test]
 fn files_can_be_read_at_a_sitting() {
     for file in files(&root(), ".rs") {

@@ -73,7 +73,6 @@ pub fn status_text(status: &Status) -> String {
         Code::UnschedulableAndUnresolvable => "unresolvable",
         Code::Error => "error",
         Code::Skip => return "skip".to_owned(),
-        Code::Wait => "wait",
         Code::Pending => "pending",
     };
     format!("{code}: {}", status.message())

@@ -1,4 +1,4 @@
-//! The plugin `NodeNumber`: a pod prefers the node whose name ends with the same digit as its own.
+//! The plugin `NodeNumber`: a pod prefers the node whose name ends with the same digit as its own, and goes there after as many seconds.
 
 use supercargo_sdk::prelude::*;
 
@@ -22,7 +22,7 @@ impl Plugin for NodeNumber {
     }
 
     fn extensions(points: Extensions<Self>) -> Extensions<Self> {
-        points.pre_score().score().enqueue()
+        points.pre_score().score().permit().enqueue()
     }
 
     fn reads(&self) -> Reads {
@@ -49,6 +49,30 @@ impl Score for NodeNumber {
 
     fn normalization(&self) -> Normalization {
         Normalization::None
+    }
+}
+
+impl Permit for NodeNumber {
+    /// A pod waits for as many seconds as its node's number.
+    fn permit(&self, cycle: &mut Cycle<'_>, _: &mut Acts<'_>, node: NodeRef<'_>) -> PermitDecision {
+        match last_digit(node.name()) {
+            None | Some(0) => PermitDecision::Allow,
+            Some(seconds) => {
+                let delay = Duration::from_secs(seconds.into());
+                PermitDecision::wait_until(cycle.context.now.after(delay))
+            }
+        }
+    }
+
+    /// Its time is over, which is all that it waited for.
+    fn reconsider(
+        &self,
+        _: &mut Cycle<'_>,
+        _: &mut Acts<'_>,
+        _: NodeRef<'_>,
+        _: &News<'_>,
+    ) -> Option<PermitDecision> {
+        Some(PermitDecision::Allow)
     }
 }
 

@@ -1,7 +1,9 @@
 //! What the plugin says, and that its configuration is right.
 
 use node_number::NodeNumber;
+use supercargo_sdk::prelude::*;
 use supercargo_sdk::testkit::{cluster, node, pod, trial};
+use supercargo_sdk::{AskedActs, Memories};
 
 #[test]
 fn the_node_with_the_pods_number_is_preferred() {
@@ -16,6 +18,25 @@ fn the_node_with_the_pods_number_is_preferred() {
     ];
     for (name, expected) in table {
         assert_eq!(trial::<NodeNumber>().scores(&mut cluster, pod(name)), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_pod_waits_for_as_many_seconds_as_its_node_says() {
+    let mut cluster = cluster().with(node("node0")).with(node("node3")).with(node("node-a"));
+    let pod = cluster.pod(pod("web"));
+    let (mut memories, mut asked) = (Memories::default(), AskedActs::default());
+    let mut acts = Acts::new(NodeNumber::NAME, &mut memories, &mut asked);
+    for (name, seconds) in [("node0", None), ("node3", Some(3)), ("node-a", None)] {
+        let mut cycle = cluster.cycle(&pod);
+        let began = cycle.context.now;
+        let waits = match NodeNumber.permit(&mut cycle, &mut acts, cluster.node(name)) {
+            PermitDecision::Wait { until, .. } => Some(until.since(began).as_secs()),
+            _ => None,
+        };
+        assert_eq!(waits, seconds, "{name}");
+        let later = NodeNumber.reconsider(&mut cycle, &mut acts, cluster.node(name), &News::TimedOut);
+        assert!(matches!(later, Some(PermitDecision::Allow)), "{name}");
     }
 }
 

@@ -1,6 +1,10 @@
 //! What must hold after every step, whatever happened. The numbers are those of `docs/reference/guarantees.md`.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use super::orders::Ordered;
+use super::plugins::KnownPods;
 use super::world::World;
 
 /// Something that must hold.
@@ -33,6 +37,9 @@ pub(super) struct NoVictimsForBound;
 /// C7: an answer counts once, for the step that asked: a pod is said to be scheduled only if the server has bound it.
 pub(super) struct ScheduledIsTrue;
 
+/// C9: a plugin that observes knows the pods that the scheduler knows, and where they are by what the API server says.
+pub(super) struct ObserversKnow;
+
 /// C11: what the scheduler keeps stays within its limits.
 pub(super) struct BoundedBooks;
 
@@ -45,6 +52,7 @@ pub(super) fn all() -> Vec<Box<dyn Checker>> {
         Box::new(FollowersOnlyRead),
         Box::new(NoVictimsForBound),
         Box::new(ScheduledIsTrue),
+        Box::new(ObserversKnow),
         Box::new(BoundedBooks),
     ]
 }
@@ -176,6 +184,39 @@ impl Checker for ScheduledIsTrue {
             }
         }
         Ok(())
+    }
+}
+
+impl Checker for ObserversKnow {
+    fn name(&self) -> &'static str {
+        "C9"
+    }
+
+    fn check(&mut self, world: &mut World) -> Result<(), String> {
+        let books = world.scheduler.books();
+        let mut expected: BTreeMap<Arc<str>, Arc<str>> = BTreeMap::new();
+        for node in world.scheduler.cluster().nodes() {
+            for pod in node.pods() {
+                let is_assumed = books.binding.contains(&pod.uid) || books.unconfirmed.contains(&pod.uid);
+                let name = if is_assumed { "".into() } else { node.name().clone() };
+                expected.insert(pod.uid.clone(), name);
+            }
+        }
+        let (waiting, untold) = world.scheduler.all_whereabouts(usize::MAX, world.now());
+        assert_eq!(untold, 0, "there is no limit");
+        for (pod, _) in waiting {
+            expected.entry(pod.uid.clone()).or_insert_with(|| "".into());
+        }
+        let known = world.scheduler.memories().get::<KnownPods>().cloned().unwrap_or_default().0;
+        for (uid, node) in &expected {
+            if known.get(uid) != Some(node) {
+                return Err(format!("{uid} is on {node:?}, and the plugin knows {:?}", known.get(uid)));
+            }
+        }
+        match known.iter().find(|(uid, _)| !world.told.contains_key(&***uid)) {
+            Some((uid, _)) => Err(format!("{uid} is gone, and the plugin does not know")),
+            None => Ok(()),
+        }
     }
 }
 

@@ -95,7 +95,7 @@ pub(super) fn conclusion(result: Result<(), Refusal>, fault: Fault) -> Conclusio
         (Fault::Nothing | Fault::Twice, Ok(())) => Conclusion::Done,
         (Fault::Nothing | Fault::Twice, Err(Refusal::NotFound)) => Conclusion::Gone { error: error() },
         (Fault::Nothing | Fault::Twice, Err(Refusal::Conflict)) => Conclusion::Conflict { error: error() },
-        (Fault::Refused, _) => Conclusion::Refused { error: error() },
+        (Fault::Refused, _) => Conclusion::not_done(error()),
         (Fault::AppliedError | Fault::LostError, _) => {
             Conclusion::Unknown { error: error(), is_answered: true }
         }
@@ -150,7 +150,7 @@ pub(super) fn ordered(effect: &Effect) -> Ordered {
         Effect::Evict { preemptor, .. } => Ordered::Evict { preemptor: preemptor.uid.to_string() },
         Effect::Record(notice) if notice.reason == "Scheduled" => {
             let node = notice.note.rsplit(' ').next().unwrap_or_default().to_owned();
-            Ordered::Scheduled { uid: notice.pod.uid.to_string(), node }
+            Ordered::Scheduled { uid: notice.about.uid().to_string(), node }
         }
         Effect::LookUp { .. } => Ordered::Read,
         _ => Ordered::Write,

@@ -7,8 +7,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use supercargo_framework::{
-    Cycle, Effect, Extensions, Memories, Memory, NoArgs, Permit, PermitDecision, PermitResult, Plugin,
-    PostBind, PreBind, Registry, Reserve, Status, Step,
+    Actions, Acts, Change, ClusterEvent, Context, Cycle, Effect, Extensions, Memory, NoArgs, Observe, Permit,
+    PermitDecision, Plugin, PostBind, PreBind, Reads, Registry, Reserve, SharedMap, Status, Step, Verb,
+    Write, Writes,
 };
 use supercargo_model::{KindId, LabelLookup, NodeRef, ObjectKey, Pod};
 
@@ -51,34 +52,32 @@ impl Plugin for Pairs {
 }
 
 impl Reserve for Pairs {
-    fn reserve(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, _: NodeRef<'_>) -> Status {
-        memories.get_mut::<Reserved>().0.insert(cycle.pod.uid.clone());
+    fn reserve(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, _: NodeRef<'_>) -> Status {
+        acts.memory::<Reserved>().0.insert(cycle.pod.uid.clone());
         Status::success()
     }
 
-    fn unreserve(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, _: NodeRef<'_>) {
-        memories.get_mut::<Reserved>().0.remove(&cycle.pod.uid);
+    fn unreserve(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, _: NodeRef<'_>) {
+        acts.memory::<Reserved>().0.remove(&cycle.pod.uid);
     }
 }
 
 impl Permit for Pairs {
-    fn permit(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, _: NodeRef<'_>) -> PermitResult {
-        let reserved = &memories.get_mut::<Reserved>().0;
+    fn permit(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, _: NodeRef<'_>) -> PermitDecision {
+        let reserved = acts.memory::<Reserved>().0.clone();
         if reserved.len() < 2 {
-            let decision = PermitDecision::Wait { timeout: PERMIT_TIMEOUT };
-            return PermitResult { decision, waiting: Vec::new() };
+            return PermitDecision::wait_until(cycle.context.now.after(PERMIT_TIMEOUT));
         }
-        let others = reserved.iter().filter(|uid| **uid != cycle.pod.uid);
-        PermitResult {
-            decision: PermitDecision::Allow,
-            waiting: others.map(|uid| (uid.clone(), PermitDecision::Allow)).collect(),
+        for other in reserved.iter().filter(|uid| **uid != cycle.pod.uid) {
+            acts.allow(other);
         }
+        PermitDecision::Allow
     }
 }
 
 impl PostBind for Pairs {
-    fn post_bind(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, _: NodeRef<'_>) {
-        memories.get_mut::<Reserved>().0.remove(&cycle.pod.uid);
+    fn post_bind(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, _: NodeRef<'_>) {
+        acts.memory::<Reserved>().0.remove(&cycle.pod.uid);
     }
 }
 
@@ -95,6 +94,10 @@ impl Plugin for Prepares {
 
     fn extensions(points: Extensions<Self>) -> Extensions<Self> {
         points.pre_bind()
+    }
+
+    fn writes(&self) -> Writes {
+        Writes::nothing().write(Write { kind: CONFIG_MAPS, subresource: None, verb: Verb::Patch })
     }
 
     fn concerns(&self, pod: &Pod) -> bool {
@@ -119,9 +122,103 @@ impl PreBind for Prepares {
     }
 }
 
+/// Panics at Reserve in one attempt of three for every fifth pod, after it has changed what it remembers.
+struct Panics;
+
+/// How many attempts came to their end at Reserve, and how many began.
+#[derive(Clone, Default, Deserialize, Serialize)]
+struct Attempts {
+    begun: u64,
+    ended: u64,
+}
+
+impl Memory for Attempts {
+    const NAME: &'static str = "Panics";
+}
+
+impl Plugin for Panics {
+    const NAME: &'static str = "Panics";
+    type Args = NoArgs;
+
+    fn new(_: NoArgs) -> Self {
+        Panics
+    }
+
+    fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+        points.reserve().remembers::<Attempts>()
+    }
+}
+
+impl Reserve for Panics {
+    fn reserve(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, _: NodeRef<'_>) -> Status {
+        let attempts = acts.memory::<Attempts>();
+        assert_eq!(attempts.begun, attempts.ended, "what a panic left half done is undone");
+        attempts.begun += 1;
+        if cycle.pod.name.ends_with(['0', '5']) && cycle.context.seed.is_multiple_of(3) {
+            acts.activate(&cycle.pod.uid);
+            panic!("{PANIC}");
+        }
+        acts.memory::<Attempts>().ended += 1;
+        Status::success()
+    }
+
+    fn unreserve(&self, _: &mut Cycle<'_>, _: &mut Acts<'_>, _: NodeRef<'_>) {}
+}
+
+/// What [`Panics`] says.
+pub(super) const PANIC: &str = "this plugin panics now and then";
+
+/// Keeps books of all pods, by what it is told.
+struct PodBooks;
+
+/// The node of every pod that there is, by UID; empty for pods without a node.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(super) struct KnownPods(pub(super) SharedMap<Arc<str>, Arc<str>>);
+
+impl Memory for KnownPods {
+    const NAME: &'static str = "PodBooks";
+}
+
+impl Plugin for PodBooks {
+    const NAME: &'static str = "PodBooks";
+    type Args = NoArgs;
+
+    fn new(_: NoArgs) -> Self {
+        PodBooks
+    }
+
+    fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+        points.observe().remembers::<KnownPods>()
+    }
+
+    fn reads(&self) -> Reads {
+        Reads::nothing()
+    }
+}
+
+impl Observe for PodBooks {
+    fn events(&self) -> Vec<ClusterEvent> {
+        vec![ClusterEvent::pod(Actions::ALL)]
+    }
+
+    fn observed(&self, _: &Context<'_>, change: &Change<'_>, acts: &mut Acts<'_>) {
+        let known = &mut acts.memory::<KnownPods>().0;
+        let Change::Pod { old, new } = change else { return };
+        let was_known = old.map(|pod| known.contains_key(&pod.uid));
+        assert_ne!(was_known, Some(false), "what changes or goes has come: {change:?}");
+        match (old, new) {
+            (_, Some(pod)) => _ = known.insert(pod.uid.clone(), pod.node_name.clone().unwrap_or_default()),
+            (Some(pod), None) => _ = known.remove(&pod.uid),
+            (None, None) => {}
+        }
+    }
+}
+
 pub(super) fn registry() -> Registry {
     let mut registry = supercargo_plugins::registry();
     registry.register::<Pairs>().expect("the name is free");
     registry.register::<Prepares>().expect("the name is free");
+    registry.register::<Panics>().expect("the name is free");
+    registry.register::<PodBooks>().expect("the name is free");
     registry
 }

@@ -35,20 +35,22 @@ const CONFIGURATIONS: [&str; 3] = [
 kind: KubeSchedulerConfiguration
 profiles:
 - schedulerName: default-scheduler
-  plugins: {multiPoint: {enabled: [{name: Pairs}, {name: Prepares}]}}
+  plugins: {multiPoint: {enabled: [{name: Pairs}, {name: Prepares}, {name: Panics}, {name: PodBooks}]}}
 ",
     "apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
 - schedulerName: default-scheduler
-  plugins: {multiPoint: {enabled: [{name: Prepares}, {name: Pairs}]}}
+  plugins: {multiPoint: {enabled: [{name: Panics}, {name: Prepares}, {name: Pairs}, {name: PodBooks}]}}
   pluginConfig:
   - name: NodeResourcesFit
     args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
 ",
     "apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
-profiles: [{schedulerName: other}]
+profiles:
+- schedulerName: other
+  plugins: {multiPoint: {enabled: [{name: PodBooks}]}}
 ",
 ];
 
@@ -153,9 +155,13 @@ impl World {
         let loaded = load(CONFIGURATIONS[0]).expect("the configuration is right");
         let profiles = build_profiles(&loaded.kube, &registry).expect("the profiles are right");
         let decoder = Needs::of(&profiles).decoder();
+        let mut scheduler = Scheduler::new(profiles, options()).with_extenders(extenders(setup));
+        // Plugins that observe begin with an empty cluster, and hear of everything.
+        let now = Timestamp::from_seconds(1_000_000);
+        scheduler.cluster_is_known(now);
         World {
             server: Server::default(),
-            scheduler: Scheduler::new(profiles, options()).with_extenders(extenders(setup)),
+            scheduler,
             setup,
             leads: true,
             coverage: Coverage::default(),
@@ -169,9 +175,13 @@ impl World {
             decoder,
             registry,
             configuration: 0,
-            now: Timestamp::from_seconds(1_000_000),
+            now,
             created: 0,
         }
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.now
     }
 
     /// The tickets of orders that are to be answered yet.
@@ -389,7 +399,7 @@ impl World {
     fn update_status(&mut self, effect: &Effect) {
         let Effect::UpdateStatus { pod, condition, nomination } = effect else { return };
         let condition =
-            condition.as_ref().map(|condition| (condition.reason.to_owned(), condition.message.clone()));
+            condition.as_ref().map(|condition| (condition.reason.to_string(), condition.message.clone()));
         let nominated = match nomination {
             Nomination::Keep => None,
             Nomination::Clear => Some(None),

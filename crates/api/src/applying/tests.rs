@@ -52,9 +52,9 @@ fn a_pod_is_bound_once() {
 #[test]
 fn a_status_is_changed_and_nothing_else() {
     let condition = PodCondition {
-        kind: "PodScheduled",
+        kind: "PodScheduled".into(),
         holds: false,
-        reason: "Unschedulable",
+        reason: "Unschedulable".into(),
         message: "no".to_owned(),
         since: Timestamp::from_seconds(0),
         observed_generation: 0,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use supercargo_framework::Notice;
+use supercargo_framework::{Notice, Subject};
 use supercargo_model::Pod;
 
 use super::{Event, Series};
@@ -22,20 +22,20 @@ const INSTANCE_BYTES_MAX: usize = 128;
 /// An event in `events.k8s.io/v1`. There is one for every pod that is bound, so it is written without a [`Value`] in between.
 pub(super) fn event(event: &Event, series: Option<Series>) -> Vec<u8> {
     let Event { notice, name, instance, at } = event;
-    let Notice { pod, reporter, is_warning, reason, action, note, related } = notice;
+    let Notice { about, reporter, is_warning, reason, action, note, related } = notice;
     let words = EventWords {
         api_version: "events.k8s.io/v1",
         kind: "Event",
-        metadata: Metadata { name, namespace: &pod.namespace },
+        metadata: Metadata { name, namespace: namespace_of(about) },
         event_time: microseconds(*at),
         reporting_controller: reporter,
         reporting_instance: instance,
         action,
         reason,
-        regarding: Reference::of(pod),
+        regarding: Reference::of(about),
         note: cut(note, NOTE_BYTES_MAX),
         r#type: kind(*is_warning),
-        related: related.as_deref().map(Reference::of),
+        related: related.as_deref().map(Reference::of_pod),
         series: series.map(words),
     };
     serde_json::to_vec(&words).expect("texts can be written as JSON")
@@ -67,21 +67,43 @@ struct Metadata<'a> {
     namespace: &'a str,
 }
 
-/// Which pod an event is about.
+/// What an event is about.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Reference<'a> {
     kind: &'static str,
-    api_version: &'static str,
+    api_version: Cow<'static, str>,
     namespace: &'a str,
     name: &'a str,
     uid: &'a str,
 }
 
 impl<'a> Reference<'a> {
-    fn of(pod: &'a Pod) -> Self {
+    fn of(subject: &'a Subject) -> Self {
+        let kind = match subject {
+            Subject::Pod(pod) => return Reference::of_pod(pod),
+            Subject::Object { kind, .. } => kind,
+        };
+        Reference {
+            kind: kind.kind,
+            api_version: kind.api_version().into(),
+            namespace: subject.namespace(),
+            name: subject.name(),
+            uid: subject.uid(),
+        }
+    }
+
+    fn of_pod(pod: &'a Pod) -> Self {
         let Pod { namespace, name, uid, .. } = pod;
-        Reference { kind: "Pod", api_version: "v1", namespace, name, uid }
+        Reference { kind: "Pod", api_version: "v1".into(), namespace, name, uid }
+    }
+}
+
+/// The namespace of an event: that of its subject, or, as client-go has it, `default` for what belongs to the whole cluster.
+pub(super) fn namespace_of(subject: &Subject) -> &str {
+    match subject.namespace() {
+        "" => "default",
+        namespace => namespace,
     }
 }
 
@@ -93,12 +115,12 @@ pub(super) fn repetition(series: Series) -> Vec<u8> {
 /// The same event in the core group, for servers that have no other.
 pub(super) fn core_event(event: &Event, series: Option<Series>) -> Vec<u8> {
     let Event { notice, name, instance, at } = event;
-    let Notice { pod, reporter, is_warning, reason, action, note, related } = notice;
+    let Notice { about, reporter, is_warning, reason, action, note, related } = notice;
     let (count, last_at) = series.map_or((1, *at), |series| (series.count, series.last_at));
     let mut body = json!({
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": { "name": name, "namespace": *pod.namespace },
+        "metadata": { "name": name, "namespace": namespace_of(about) },
         "firstTimestamp": seconds(*at),
         "lastTimestamp": seconds(last_at),
         "count": count,
@@ -107,12 +129,12 @@ pub(super) fn core_event(event: &Event, series: Option<Series>) -> Vec<u8> {
         "reportingInstance": instance,
         "action": action,
         "reason": reason,
-        "involvedObject": Reference::of(pod),
+        "involvedObject": Reference::of(about),
         "message": cut(note, NOTE_BYTES_MAX),
         "type": kind(*is_warning),
     });
     if let Some(related) = related {
-        body["related"] = json!(Reference::of(related));
+        body["related"] = json!(Reference::of_pod(related));
     }
     body.to_string().into_bytes()
 }

@@ -1,16 +1,17 @@
 //! What is told, and what is only counted.
 
+use supercargo_framework::Subject;
 use supercargo_model::Pod;
 
 use super::*;
 
 fn notice(pod: &str, reason: &'static str, note: &str) -> Notice {
     Notice {
-        pod: Arc::new(Pod { name: pod.into(), uid: pod.into(), ..Pod::default() }),
+        about: Subject::Pod(Arc::new(Pod { name: pod.into(), uid: pod.into(), ..Pod::default() })),
         reporter: "default-scheduler".into(),
         is_warning: reason != "Scheduled",
-        reason,
-        action: "Scheduling",
+        reason: reason.into(),
+        action: "Scheduling".into(),
         note: note.to_owned(),
         related: None,
     }
@@ -40,7 +41,7 @@ fn the_first_repetitions_are_told_and_the_rest_is_counted() {
         notice("b", "FailedScheduling", "no room"),
         notice("a", "FailedScheduling", "no ports"),
         notice("a", "Other", "no room"),
-        Notice { related: Some(failed.pod.clone()), ..failed.clone() },
+        Notice { related: Some(Arc::default()), ..failed.clone() },
         Notice { reporter: "second".into(), ..failed.clone() },
         Notice { is_warning: false, ..failed.clone() },
     ] {

@@ -155,6 +155,11 @@ impl Queues {
             }
             Effect::LookUp { pod } => self.push_look_up(ticket, pod),
             Effect::Ask { .. } => self.conclude(ticket, not_done("extenders are asked elsewhere")),
+            Effect::Create { kind, ref namespace, ref object } => {
+                let name = object["metadata"]["name"].as_str().unwrap_or_default();
+                let key = ObjectKey { namespace: namespace.clone(), name: name.into() };
+                self.push_write(lane_of_object(kind, &key), ticket, effect);
+            }
             Effect::Patch { kind, ref key, .. } | Effect::Delete { kind, ref key, .. } => {
                 let key = lane_of_object(kind, key);
                 self.push_write(key, ticket, effect);
@@ -423,7 +428,7 @@ fn lane_of_object(kind: KindId, key: &ObjectKey) -> Box<str> {
 
 /// An order was not carried out, and never will be.
 fn not_done(error: &str) -> Conclusion {
-    Conclusion::Refused { error: error.to_owned() }
+    Conclusion::not_done(error)
 }
 
 #[cfg(test)]

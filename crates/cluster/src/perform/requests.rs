@@ -71,14 +71,22 @@ impl Requests {
         if let Effect::Evict { victim, preemptor } = effect {
             return concluded(self.evict(victim, preemptor).await);
         }
-        let calls = supercargo_api::calls(effect, self.clock.now());
-        debug_assert_eq!(calls.len(), 1, "what takes more than one request has a function of its own");
-        for call in &calls {
-            if let Err(error) = self.server.perform(call).await {
-                return concluded(Err(error));
-            }
+        let [call] =
+            supercargo_api::calls(effect, self.clock.now()).try_into().unwrap_or_else(|calls: Vec<_>| {
+                unreachable!("what takes {} requests has a lane or a function of its own", calls.len())
+            });
+        if matches!(effect, Effect::Delete { .. }) {
+            // The answer is about the deletion, or an object that is going.
+            return concluded(self.server.perform(&call).await);
         }
-        Conclusion::Done
+        match self.server.fetch(&call).await {
+            // An answer that is no JSON comes from somebody on the way, who may have dropped the rest of it.
+            Ok(answer) => match serde_json::from_slice(&answer) {
+                Ok(object) => Conclusion::DoneWith(Box::new(object)),
+                Err(_) => Conclusion::Done,
+            },
+            Err(error) => concluded(Err(error)),
+        }
     }
 
     async fn evict(&mut self, victim: &Pod, preemptor: &Pod) -> Result<(), RequestError> {
@@ -120,8 +128,8 @@ fn concluded(result: Result<(), RequestError>) -> Conclusion {
         Some(404) => Conclusion::Gone { error },
         Some(409) => Conclusion::Conflict { error },
         Some(408 | 429 | 500..) => Conclusion::Unknown { error, is_answered: true },
-        Some(_) => Conclusion::Refused { error },
-        None if failed.is_not_sent() => Conclusion::Refused { error },
+        Some(code) => Conclusion::Refused { error, code: Some(code) },
+        None if failed.is_not_sent() => Conclusion::not_done(error),
         None => Conclusion::Unknown { error, is_answered: false },
     }
 }

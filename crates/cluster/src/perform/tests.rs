@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use supercargo_engine::{Order, Ticket};
-use supercargo_framework::{Effect, Nomination, Notice, PodCondition};
+use supercargo_framework::{Effect, Nomination, Notice, PodCondition, Subject};
 use supercargo_model::{KindId, ObjectKey, Pod, Timestamp};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
@@ -80,9 +80,9 @@ fn bind(name: &str) -> Effect {
 
 fn unschedulable(name: &str) -> Effect {
     let condition = PodCondition {
-        kind: "PodScheduled",
+        kind: "PodScheduled".into(),
         holds: false,
-        reason: "Unschedulable",
+        reason: "Unschedulable".into(),
         message: "0/1 nodes are available".to_owned(),
         since: Timestamp::default(),
         observed_generation: 1,
@@ -92,11 +92,11 @@ fn unschedulable(name: &str) -> Effect {
 
 fn failed(name: &str, note: &str) -> Effect {
     Effect::Record(Notice {
-        pod: pod(name),
+        about: Subject::Pod(pod(name)),
         reporter: "default-scheduler".into(),
         is_warning: true,
-        reason: "FailedScheduling",
-        action: "Scheduling",
+        reason: "FailedScheduling".into(),
+        action: "Scheduling".into(),
         note: note.to_owned(),
         related: None,
     })

@@ -2,10 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Args, Bind, Context, Cycle, Extensions, FieldProblems, Filter, Memories, NoArgs, Permit, PermitDecision,
-    PermitResult, Plugin, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter,
-    PreFilterResult, PreScore, QueueSort, QueuedPod, Registry, Rehearsal, Rejections, Reserve, Score, Status,
-    Step,
+    Acts, Args, Bind, Context, Cycle, Extensions, FieldProblems, Filter, NoArgs, Permit, PermitDecision,
+    Plugin, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult,
+    PreScore, QueueSort, QueuedPod, Registry, Rehearsal, Rejections, Reserve, Score, Status, Step,
 };
 use supercargo_model::{NodeRef, Pod, Row};
 
@@ -54,14 +53,14 @@ macro_rules! dummies {
                 fn score(&self, _: &Cycle<'_>, _: NodeRef<'_>) -> Result<i64, Status> { Ok(0) }
             }
             impl Reserve for $name {
-                fn reserve(&self, _: &mut Cycle<'_>, _: &mut Memories, _: NodeRef<'_>) -> Status {
+                fn reserve(&self, _: &mut Cycle<'_>, _: &mut Acts<'_>, _: NodeRef<'_>) -> Status {
                     Status::success()
                 }
-                fn unreserve(&self, _: &mut Cycle<'_>, _: &mut Memories, _: NodeRef<'_>) {}
+                fn unreserve(&self, _: &mut Cycle<'_>, _: &mut Acts<'_>, _: NodeRef<'_>) {}
             }
             impl Permit for $name {
-                fn permit(&self, _: &mut Cycle<'_>, _: &mut Memories, _: NodeRef<'_>) -> PermitResult {
-                    PermitResult { decision: PermitDecision::Allow, waiting: Vec::new() }
+                fn permit(&self, _: &mut Cycle<'_>, _: &mut Acts<'_>, _: NodeRef<'_>) -> PermitDecision {
+                    PermitDecision::Allow
                 }
             }
             impl PreBind for $name {
@@ -75,7 +74,7 @@ macro_rules! dummies {
                 }
             }
             impl PostBind for $name {
-                fn post_bind(&self, _: &mut Cycle<'_>, _: &mut Memories, _: NodeRef<'_>) {}
+                fn post_bind(&self, _: &mut Cycle<'_>, _: &mut Acts<'_>, _: NodeRef<'_>) {}
             }
         )*
     };

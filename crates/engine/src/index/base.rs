@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use supercargo_framework::{
-    Cell, ColumnView, Columns, Context, Cycle, CycleState, MAX_NODE_SCORE, Score, Status,
+    Cell, ColumnView, Columns, Context, Cycle, CycleState, MAX_NODE_SCORE, Named, Score, Status,
 };
 use supercargo_model::{KindId, NodeRef, Pod, Row};
 
@@ -278,13 +278,13 @@ impl Base {
     fn filter_passes(&mut self, index: usize, cycle: &Cycle<'_>, row: u32, shape: usize) -> bool {
         let filter = &self.plugins.filters[index];
         if !filter.by_shape {
-            let status = filter.plugin.filter(cycle, cycle.cluster().node(Row(row)));
+            let status = filter.named.run(|plugin| plugin.filter(cycle, cycle.cluster().node(Row(row))));
             return self.accepts(&status);
         }
         if let Some(Some(answer)) = self.shape_answers.filters[index].get(shape) {
             return *answer;
         }
-        let status = filter.plugin.filter(cycle, cycle.cluster().node(Row(row)));
+        let status = filter.named.run(|plugin| plugin.filter(cycle, cycle.cluster().node(Row(row))));
         let answer = self.accepts(&status);
         remember(&mut self.shape_answers.filters[index], shape, answer);
         answer
@@ -332,7 +332,7 @@ impl Base {
         let mut raw = Vec::with_capacity(self.plugins.relative.len());
         for (score, answers) in self.plugins.relative.iter().zip(&mut self.shape_answers.relative) {
             let cache = score.by_shape.then_some(answers);
-            let score = score_of(&*score.plugin, cycle, node, shape, cache);
+            let score = score_of(&score.named, cycle, node, shape, cache);
             self.broken |= score.is_none();
             raw.push(score.unwrap_or(0));
         }
@@ -482,12 +482,12 @@ impl Base {
         passed: &[bool],
         sums: &mut [i32],
     ) {
-        let LocalScore { plugin, by_shape, weight } = &self.plugins.scores[index];
+        let LocalScore { named, by_shape, weight } = &self.plugins.scores[index];
         let mut cache = by_shape.then_some(&mut self.shape_answers.scores[index]);
         for position in (0..passed.len()).filter(|position| passed[*position]) {
             let row = selected.row(position);
             let (node, shape) = (cycle.cluster().node(Row(row)), table.shapes[row as usize] as usize);
-            match score_of(&**plugin, cycle, node, shape, cache.as_deref_mut()) {
+            match score_of(named, cycle, node, shape, cache.as_deref_mut()) {
                 Some(score) if (0..=MAX_NODE_SCORE).contains(&score) => {
                     sums[position] += (score * weight) as i32;
                 }
@@ -545,8 +545,8 @@ impl Base {
 
     fn rejection(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Option<Status> {
         self.plugins.filters.iter().find_map(|filter| {
-            let status = filter.plugin.filter(cycle, node);
-            (!status.is_success()).then(|| status.from_plugin(filter.name))
+            let status = filter.named.run(|plugin| plugin.filter(cycle, node));
+            (!status.is_success()).then(|| status.from_plugin(filter.named.name))
         })
     }
 }
@@ -555,18 +555,18 @@ impl Base {
 pub(super) const RELATIVE_SCORES_MAX: usize = 8;
 
 fn score_of(
-    plugin: &dyn Score,
+    named: &Named<dyn Score>,
     cycle: &Cycle<'_>,
     node: NodeRef<'_>,
     shape: usize,
     cache: Option<&mut Vec<Option<i64>>>,
 ) -> Option<i64> {
     match cache {
-        None => plugin.score(cycle, node).ok(),
+        None => named.run(|plugin| plugin.score(cycle, node)).ok(),
         Some(cache) => match cache.get(shape) {
             Some(Some(score)) => Some(*score),
             _ => {
-                let score = plugin.score(cycle, node).ok()?;
+                let score = named.run(|plugin| plugin.score(cycle, node)).ok()?;
                 remember(cache, shape, score);
                 Some(score)
             }

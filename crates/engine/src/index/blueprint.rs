@@ -24,7 +24,7 @@ pub(super) struct Blueprint {
     plugins: LocalPlugins,
     state: CycleState,
     filters: Vec<(&'static str, Arc<dyn CountedFilter>)>,
-    scores: Vec<(i64, Arc<dyn CountedScore>)>,
+    scores: Vec<(&'static str, i64, Arc<dyn CountedScore>)>,
     fields: FieldSet<PodField>,
     kinds: Vec<KindId>,
     asked: PluginSet,
@@ -75,7 +75,7 @@ impl Blueprint {
         for (named, plugin) in profile.pre_filter.iter().zip(recipe.pre_filters()) {
             // Where a filter counts, nobody needs what its PreFilter would leave.
             if let Some(filter) = plugin.filter {
-                counted[filter] = profile.filter[filter].plugin.counted(cycle);
+                counted[filter] = profile.filter[filter].run(|plugin| plugin.counted(cycle));
                 if counted[filter].is_some() {
                     continue;
                 }
@@ -83,7 +83,7 @@ impl Blueprint {
             if concerned.contains(plugin.number) && !plugin.is_stable {
                 return None;
             }
-            match named.plugin.pre_filter(cycle) {
+            match named.run(|plugin| plugin.pre_filter(cycle)) {
                 PreFilterResult::AllNodes => {}
                 PreFilterResult::Skip => skipped.insert(plugin.number),
                 PreFilterResult::OnlyNodes(_) | PreFilterResult::Reject(_) => return None,
@@ -98,11 +98,7 @@ impl Blueprint {
                 if !plugin.is_local || plugin.reads_census || !self.filters.is_empty() {
                     return None;
                 }
-                self.plugins.filters.push(LocalFilter {
-                    name: named.name,
-                    plugin: named.plugin.clone(),
-                    by_shape: plugin.is_by_shape,
-                });
+                self.plugins.filters.push(LocalFilter { named: named.clone(), by_shape: plugin.is_by_shape });
                 self.asked.insert(plugin.number);
                 self.note(plugin);
             }
@@ -116,7 +112,7 @@ impl Blueprint {
         let mut counted: Vec<Option<Arc<dyn CountedScore>>> = vec![None; profile.score.len()];
         for (named, plugin) in profile.pre_score.iter().zip(recipe.pre_scores()) {
             if let Some(score) = plugin.score {
-                counted[score] = profile.score[score].0.plugin.counted(cycle);
+                counted[score] = profile.score[score].0.run(|plugin| plugin.counted(cycle));
                 if counted[score].is_some() {
                     continue;
                 }
@@ -124,7 +120,7 @@ impl Blueprint {
             if concerned.contains(plugin.number) && !plugin.is_stable {
                 return None;
             }
-            let status = named.plugin.pre_score(cycle, &[]);
+            let status = named.run(|plugin| plugin.pre_score(cycle, &[]));
             if status.is_skip() {
                 skipped.insert(plugin.number);
             } else if !status.is_success() {
@@ -134,7 +130,7 @@ impl Blueprint {
         let mut highest = 0;
         for (((named, weight), plugin), counted) in profile.score.iter().zip(recipe.scores()).zip(counted) {
             if let Some(counted) = counted {
-                self.scores.push((*weight, counted));
+                self.scores.push((named.name, *weight, counted));
                 continue;
             }
             if !concerned.contains(plugin.number) || skipped.contains(plugin.number) {
@@ -144,8 +140,7 @@ impl Blueprint {
                 return None;
             }
             self.scored.insert(plugin.number);
-            let score =
-                LocalScore { plugin: named.plugin.clone(), weight: *weight, by_shape: plugin.is_by_shape };
+            let score = LocalScore { named: named.clone(), weight: *weight, by_shape: plugin.is_by_shape };
             match named.plugin.normalization() {
                 Normalization::Unknown => return None,
                 Normalization::None => {
@@ -170,7 +165,7 @@ impl Blueprint {
 
     pub(super) fn roles(&self) -> Vec<TermRole> {
         let filters = self.filters.iter().flat_map(|(_, filter)| filter.roles());
-        filters.chain(self.scores.iter().flat_map(|(_, score)| score.roles())).copied().collect()
+        filters.chain(self.scores.iter().flat_map(|(_, _, score)| score.roles())).copied().collect()
     }
 
     /// Counts what has to be counted.
@@ -200,14 +195,14 @@ impl Blueprint {
             filters.push(ClassFilter { name, filter, first_cell });
         }
         let mut scores = Vec::new();
-        for (weight, score) in self.scores {
+        for (name, weight, score) in self.scores {
             if score.counters().is_empty() && (!scores_by_term || score.roles().is_empty()) {
                 continue;
             }
             let first_cell = counters.len();
             let counts: Arc<dyn Counts> = score.clone();
             counters.extend(builder.counters(&counts));
-            scores.push(ClassScore { score, weight, first_cell });
+            scores.push(ClassScore { name, score, weight, first_cell });
         }
         let keys: Vec<PartKey> = builder.keys.into_iter().collect();
         let mut terms = terms;

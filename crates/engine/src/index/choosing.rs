@@ -1,6 +1,6 @@
 //! Choosing among the rows that a pod fits on. Hot.
 
-use supercargo_framework::Cycle;
+use supercargo_framework::{Cycle, witness};
 use supercargo_model::Row;
 
 use super::base::Base;
@@ -58,7 +58,8 @@ impl Index {
         for class_score in &indexed.scores {
             scores.clear();
             scores.resize(scratch.members.len(), 0);
-            class_score.score.score(&scratch.view(class_score.first_cell), &mut numbers, &mut scores);
+            let view = scratch.view(class_score.first_cell);
+            witness::run(class_score.name, || class_score.score.score(&view, &mut numbers, &mut scores));
             for (total, score) in scratch.totals.iter_mut().zip(&scores) {
                 *total += *score * class_score.weight;
             }

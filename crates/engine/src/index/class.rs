@@ -92,6 +92,7 @@ pub(super) struct ClassFilter {
 }
 
 pub(super) struct ClassScore {
+    pub(super) name: &'static str,
     pub(super) score: Arc<dyn CountedScore>,
     pub(super) weight: i64,
     pub(super) first_cell: usize,

@@ -1,6 +1,8 @@
 //! The groups of rows of one decision: rows that are alike in all but their values. Hot.
 
-use supercargo_framework::{Cell, Cycle, Groups, MAX_NODE_SCORE, NodeScore, Status, Tally, TermRole};
+use supercargo_framework::{
+    Cell, Cycle, Groups, MAX_NODE_SCORE, NodeScore, Status, Tally, TermRole, witness,
+};
 use supercargo_model::Row;
 
 use super::base::Base;
@@ -186,7 +188,8 @@ impl Scratch {
         for group in 0..self.members.len() {
             let mut rejected = None;
             for (number, filter) in indexed.filters.iter().enumerate() {
-                if let Err(rejection) = filter.filter.filter(&self.view(filter.first_cell), group) {
+                let view = self.view(filter.first_cell);
+                if let Err(rejection) = witness::run(filter.name, || filter.filter.filter(&view, group)) {
                     rejected = Some((number as u16, rejection as u16));
                     break;
                 }
@@ -233,6 +236,6 @@ pub(super) fn normalize(
 ) -> bool {
     buffer.clear();
     buffer.extend(raw.map(|score| NodeScore { row: Row(0), score }));
-    score.plugin.normalize(cycle, buffer).is_success()
+    score.named.run(|plugin| plugin.normalize(cycle, buffer)).is_success()
         && buffer.iter().all(|score| (0..=MAX_NODE_SCORE).contains(&score.score))
 }

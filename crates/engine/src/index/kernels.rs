@@ -1,8 +1,10 @@
 //! Plugins that answer for many rows at once, on all cores where there are very many. Hot.
 
+use std::any::Any;
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use supercargo_framework::{ColumnView, Cycle, MAX_NODE_SCORE};
+use supercargo_framework::{ColumnView, Cycle, MAX_NODE_SCORE, witness};
 
 use super::local::{LocalPlugins, LocalScore};
 
@@ -37,19 +39,28 @@ pub(super) fn run(
     std::thread::scope(|scope| {
         let worker = |part: Part<'_>| {
             let mut others = Others::default();
-            (part.run(plugins, cycle, &mut others), others)
+            let work = AssertUnwindSafe(|| part.run(plugins, cycle, &mut others));
+            let in_range = catch_unwind(work).map_err(|panic| (panic, witness::running()))?;
+            Ok((in_range, others))
         };
         let workers: Vec<_> = parts.map(|part| scope.spawn(move || worker(part))).collect();
         let mut all_in_range = true;
         for worker in workers {
             // A plugin that panics there is a panic here, as it would be on one core.
-            let (in_range, found) = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let done: Done = worker.join().unwrap_or_else(|panic| Err((panic, None)));
+            let (in_range, found) = done.unwrap_or_else(|(panic, plugin)| {
+                witness::set_running(plugin);
+                resume_unwind(panic)
+            });
             all_in_range &= in_range;
             *others = found;
         }
         all_in_range
     })
 }
+
+/// What comes of a part on another core, or who panicked there.
+type Done = Result<(bool, Others), (Box<dyn Any + Send>, Option<&'static str>)>;
 
 /// What is worked out about rows, in the order in which they are asked about.
 #[derive(Debug, Default)]
@@ -81,13 +92,13 @@ impl Part<'_> {
         others.filters.clear();
         others.scores.clear();
         for (position, filter) in plugins.filters.iter().enumerate() {
-            if !filter.plugin.filter_rows(cycle, view, passed) {
+            if !filter.named.run(|plugin| plugin.filter_rows(cycle, view, passed)) {
                 others.filters.push(position);
             }
         }
         let mut all_in_range = true;
-        for (position, LocalScore { plugin, weight, .. }) in plugins.scores.iter().enumerate() {
-            if !plugin.score_rows(cycle, view, scores) {
+        for (position, LocalScore { named, weight, .. }) in plugins.scores.iter().enumerate() {
+            if !named.run(|plugin| plugin.score_rows(cycle, view, scores)) {
                 others.scores.push(position);
                 continue;
             }

@@ -1,8 +1,6 @@
 //! The plugins of a base: those whose answers about a row depend on nothing but the row.
 
-use std::sync::Arc;
-
-use supercargo_framework::{Filter, Score};
+use supercargo_framework::{Filter, Named, Score};
 
 /// The plugins whose answers are kept a row.
 #[derive(Clone, Default)]
@@ -20,15 +18,14 @@ pub(super) struct LocalPlugins {
 
 #[derive(Clone)]
 pub(super) struct LocalFilter {
-    pub(super) name: &'static str,
-    pub(super) plugin: Arc<dyn Filter>,
+    pub(super) named: Named<dyn Filter>,
     /// Whether rows of one shape get one answer.
     pub(super) by_shape: bool,
 }
 
 #[derive(Clone)]
 pub(super) struct LocalScore {
-    pub(super) plugin: Arc<dyn Score>,
+    pub(super) named: Named<dyn Score>,
     pub(super) weight: i64,
     pub(super) by_shape: bool,
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use supercargo_framework::{Effect, Nomination, Notice, PodCondition};
+use supercargo_framework::{Effect, Nomination, Notice, PodCondition, StaysPending, Subject, Write};
 use supercargo_model::pod::Unscheduled;
 use supercargo_model::{Pod, Timestamp};
 
 use super::Scheduler;
 use super::binding::NodeCounts;
+use super::catching::{Panicked, caught};
 use super::heap::Slot;
 use super::observations::Observation;
 use super::queue::Queue;
@@ -59,13 +60,20 @@ impl Failure {
 impl Scheduler {
     /// Tries the next pod; none if no pod is ready to be tried, or extenders are being asked about one.
     pub fn schedule_next(&mut self, now: Timestamp) -> Option<Decision> {
+        self.start_observers(now);
+        let decision = self.try_next(now);
+        self.carry_out_acts(now);
+        decision
+    }
+
+    fn try_next(&mut self, now: Timestamp) -> Option<Decision> {
         while self.leads && self.consultation.is_none() {
             let slot = self.with_queue(now, Queue::pop)?;
             let pod = self.queue.get(slot).queued.pod.clone();
             if pod.is_terminating() {
                 let note = format!("skip schedule deleting pod: {}", pod.key());
                 self.record(failed_scheduling(&pod, note));
-                self.with_queue(now, |queue, context| queue.remove(context, &pod.uid));
+                self.drop_waiting(&pod, now);
                 continue;
             }
             let decision = if self.has_extenders_for(&pod) && self.engine.cluster.snapshot().node_count() > 0
@@ -82,17 +90,43 @@ impl Scheduler {
     }
 
     fn decide(&mut self, slot: Slot, pod: &Arc<Pod>, now: Timestamp) -> Option<Decision> {
-        match self.engine.decide(pod, now) {
-            Ok(decision) => {
+        let began = self.stopwatch.read();
+        let decided = caught(|| self.engine.decide(pod, now));
+        let took = self.stopwatch.since(began);
+        match decided {
+            Ok(Ok(decision)) => {
                 self.act_on(slot, &decision, now);
+                self.look_for_slow(pod, took, now);
                 Some(decision)
             }
-            Err(_) => {
+            Err(panicked) => Some(self.break_off(slot, pod, &panicked, now)),
+            Ok(Err(_)) => {
                 // Nobody is responsible for such pods any more.
-                self.with_queue(now, |queue, context| queue.remove(context, &pod.uid));
+                self.drop_waiting(pod, now);
                 None
             }
         }
+    }
+
+    /// A plugin panicked while a pod was decided.
+    pub(super) fn break_off(
+        &mut self,
+        slot: Slot,
+        pod: &Arc<Pod>,
+        panicked: &Panicked,
+        now: Timestamp,
+    ) -> Decision {
+        self.tell_of_panic(pod, panicked);
+        let decision = self.engine.broken_off(pod, now, panicked.words());
+        self.act_on(slot, &decision, now);
+        decision
+    }
+
+    /// Takes a pod out of the queue that is not to be tried any more.
+    fn drop_waiting(&mut self, pod: &Arc<Pod>, now: Timestamp) {
+        let told = self.told_pod(&pod.uid);
+        self.with_queue(now, |queue, context| queue.remove(context, &pod.uid));
+        self.tell_of_pod(told, None, now);
     }
 
     pub(super) fn act_on(&mut self, slot: Slot, decision: &Decision, now: Timestamp) {
@@ -101,6 +135,12 @@ impl Scheduler {
                 self.place(slot, *row, NodeCounts { evaluated: *evaluated, feasible: *feasible }, now);
             }
             Outcome::Failed { error } => self.fail(slot, Failure::error(error.clone()), now),
+            Outcome::Unschedulable { victims, .. }
+                if !victims.is_empty() && !self.may_evict(&decision.pod) =>
+            {
+                let error = "a PostFilter plugin wants pods evicted, but none of the profile declares that it evicts pods";
+                self.fail(slot, Failure::error(error.to_owned()), now);
+            }
             Outcome::Unschedulable { message, plugins, pending, nomination, victims } => {
                 if self.looked_for_room(&decision.pod) {
                     self.observe(Observation::PreemptionTried);
@@ -108,6 +148,10 @@ impl Scheduler {
                 if let Nomination::Node(node) = nomination {
                     self.make_room(&decision.pod, node, victims.clone(), now);
                 }
+                self.conclude_pending(
+                    &StaysPending::new(&decision.pod, message, plugins, nomination, victims),
+                    now,
+                );
                 let failure = Failure {
                     is_rejected: true,
                     message: message.clone(),
@@ -118,6 +162,33 @@ impl Scheduler {
                 self.fail(slot, failure, now);
             }
         }
+    }
+
+    /// Tells PostFilter plugins that a pod fits nowhere: this decision counts.
+    fn conclude_pending(&mut self, decided: &StaysPending<'_>, now: Timestamp) {
+        let Some(number) = profile_of(self.engine.profiles(), decided.pod) else { return };
+        if self.engine.profiles()[number].post_filter.is_empty() {
+            return;
+        }
+        // The pod stays pending, whoever panics; that was told by then.
+        let _ = self.caught_acting(decided.pod, |scheduler| {
+            scheduler.engine.with_acts(now, |profiles, context, acting| {
+                for named in &profiles[number].post_filter {
+                    named.run(|plugin| plugin.stays_pending(context, decided, &mut acting.of(named.name)));
+                }
+            });
+        });
+    }
+
+    /// Whether a PostFilter plugin has declared that it evicts pods.
+    fn may_evict(&self, pod: &Pod) -> bool {
+        let profiles = self.engine.profiles();
+        let profile = profile_of(profiles, pod).map(|number| &profiles[number]);
+        let evicts = |name| {
+            let mut plugins = profile.iter().flat_map(|profile| profile.plugins());
+            plugins.any(|plugin| plugin.name == name && plugin.writes.contains(&Write::EVICTION))
+        };
+        profile.is_some_and(|profile| profile.post_filter.iter().any(|named| evicts(named.name)))
     }
 
     /// Whether PostFilter was run for a pod that fits nowhere.
@@ -161,9 +232,9 @@ impl Scheduler {
         let is_new = known.is_none_or(|known| *known.reason != *reason || *known.message != *message);
         let since = known.and_then(|known| known.since).unwrap_or(now);
         let condition = is_new.then(|| PodCondition {
-            kind: "PodScheduled",
+            kind: "PodScheduled".into(),
             holds: false,
-            reason,
+            reason: reason.into(),
             message: message.clone(),
             since,
             observed_generation: waiting.generation,
@@ -194,11 +265,11 @@ impl Scheduler {
 
 fn failed_scheduling(pod: &Arc<Pod>, note: String) -> Notice {
     Notice {
-        pod: pod.clone(),
+        about: Subject::Pod(pod.clone()),
         reporter: Arc::from(&*pod.spec.scheduler_name),
         is_warning: true,
-        reason: "FailedScheduling",
-        action: "Scheduling",
+        reason: "FailedScheduling".into(),
+        action: "Scheduling".into(),
         note,
         related: None,
     }

@@ -5,6 +5,7 @@
 //! that, the watch included, ends the binding first.
 
 mod ending;
+mod permitting;
 mod reporting;
 mod resolving;
 mod steps;
@@ -12,6 +13,7 @@ mod steps;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use supercargo_framework::{
     ClusterEvent, Conclusion, CycleState, Effect, Nomination, PermitDecision, Plan, Point, Profile, Status,
 };
@@ -22,8 +24,9 @@ use super::attempts::Failure;
 use super::heap::Slot;
 use super::observations::Observation;
 use super::queue::Waiting;
+use super::queue_context::profile_of;
 use resolving::Unresolved;
-pub(super) use steps::Asked;
+pub(super) use steps::{Asked, undeclared};
 
 /// A pod waits at Permit for no longer than this, whatever its plugins say.
 const PERMIT_WAIT_MAX: Duration = Duration::from_secs(15 * 60);
@@ -92,11 +95,34 @@ enum Binder {
     Former,
 }
 
+/// What Reserve, Permit and PreBind plugins said about a pod and its node.
+struct Prepared {
+    /// The plugins that want the pod to wait.
+    waits: Vec<PermitWait>,
+    has_plans: bool,
+}
+
 #[derive(Debug)]
 struct PermitWait {
     plugin: &'static str,
     timeout: Duration,
     deadline: Timestamp,
+    /// What may change the plugin's mind.
+    events: Vec<ClusterEvent>,
+}
+
+impl PermitWait {
+    /// Waits until then, but for no longer than pods wait at Permit; it began to wait at another time.
+    fn new(
+        plugin: &'static str,
+        until: Timestamp,
+        events: Vec<ClusterEvent>,
+        began: Timestamp,
+        now: Timestamp,
+    ) -> Self {
+        let deadline = until.min(began.after(PERMIT_WAIT_MAX));
+        PermitWait { plugin, timeout: deadline.since(now), deadline, events }
+    }
 }
 
 /// What a step waits for.
@@ -106,6 +132,8 @@ struct Pause {
     orders: usize,
     events: Vec<ClusterEvent>,
     deadline: Option<Timestamp>,
+    /// What the server answered to the orders that are carried out.
+    objects: Vec<Value>,
 }
 
 /// What the answers to orders of Bind plugins and extenders say about whether the pod is bound.
@@ -132,6 +160,7 @@ impl Evidence {
             Conclusion::Refused { .. } => {}
             Conclusion::Unknown { is_answered: false, .. } => self.is_unanswered = true,
             Conclusion::Done
+            | Conclusion::DoneWith(_)
             | Conclusion::Gone { .. }
             | Conclusion::Conflict { .. }
             | Conclusion::Unknown { is_answered: true, .. } => self.is_doubtful = true,
@@ -162,7 +191,10 @@ impl Binding {
 
     /// Whether a step of the binding waits for an event.
     pub(super) fn listens(&self) -> bool {
-        self.pause().is_some_and(|pause| !pause.events.is_empty())
+        match &self.stage {
+            Stage::Permit(waits) => waits.iter().any(|wait| !wait.events.is_empty()),
+            _ => self.pause().is_some_and(|pause| !pause.events.is_empty()),
+        }
     }
 
     /// The clock was set: moves all points in time along.
@@ -203,6 +235,14 @@ impl Binding {
         matches!(self.stage, Stage::Permit(_) | Stage::PreBind(..))
     }
 
+    /// What the server answered to the orders of the step.
+    fn take_objects(&mut self) -> Vec<Value> {
+        match &mut self.stage {
+            Stage::PreBind(_, pause) | Stage::Bind(_, pause) => std::mem::take(&mut pause.objects),
+            Stage::Permit(_) | Stage::SeekBinder(_) | Stage::Extender(_) | Stage::Unresolved(_) => Vec::new(),
+        }
+    }
+
     fn pause(&self) -> Option<&Pause> {
         match &self.stage {
             Stage::PreBind(_, pause) | Stage::Bind(_, pause) => Some(pause),
@@ -216,32 +256,26 @@ impl Scheduler {
     pub(super) fn place(&mut self, slot: Slot, row: Row, counts: NodeCounts, now: Timestamp) {
         let pod = self.queue.get(slot).queued.pod.clone();
         let node = self.engine.cluster.snapshot().node(row).name().clone();
-        let mut state = self.engine.prepare(&pod, now);
-        let began = self.stopwatch.read();
-        let reserved = self.reserve(&pod, row, &mut state, now);
-        self.observe_at_once(Point::Reserve, &pod, &reserved, began);
-        let permitted = reserved.and_then(|()| {
-            let began = self.stopwatch.read();
-            let permitted = self.permit(&pod, row, &mut state, now);
-            self.observe_at_once(Point::Permit, &pod, &permitted, began);
-            permitted
-        });
-        let waits = match permitted {
-            Ok(waits) => waits,
+        let asked_before = self.engine.acts.len();
+        let mut state = CycleState::default();
+        let prepared = self.caught_acting(&pod, |scheduler| scheduler.prepare(&pod, row, &mut state, now));
+        let assumed = match prepared {
+            // What plugins did is taken back already.
+            Err(panicked) => return self.fail_placed(slot, &node, panicked.failure(), now),
+            Ok(prepared) => prepared.and_then(|prepared| match self.engine.assume(&pod, row) {
+                Ok(()) => Ok(prepared),
+                Err(error) => Err(Failure::error(error.to_string())),
+            }),
+        };
+        let Prepared { waits, has_plans } = match assumed {
+            Ok(prepared) => prepared,
             Err(failure) => {
+                self.engine.acts.drop_activations_after(asked_before);
                 self.unreserve(None, &pod, &node, &mut state, now);
-                self.fail_placed(slot, &node, failure, now);
-                return;
+                return self.fail_placed(slot, &node, failure, now);
             }
         };
-        if let Err(error) = self.engine.assume(&pod, row) {
-            self.unreserve(None, &pod, &node, &mut state, now);
-            self.fail_placed(slot, &node, Failure::error(error.to_string()), now);
-            return;
-        }
-        if (!waits.is_empty() || self.has_plans(&pod, row, &mut state, now))
-            && pod.nominated_node_name() != Some(&node)
-        {
+        if (!waits.is_empty() || has_plans) && pod.nominated_node_name() != Some(&node) {
             // It may take a while until the pod is bound; whoever plans around it should know.
             let nomination = Nomination::Node(node.clone());
             self.order(Effect::UpdateStatus { pod: pod.clone(), condition: None, nomination });
@@ -266,7 +300,28 @@ impl Scheduler {
             round: 0,
             evidence: Evidence::default(),
         });
+        // As upstream, what plugins ask for in a scheduling cycle is done before the pod goes on.
+        self.carry_out_acts(now);
         self.go_on(&uid, None, now);
+    }
+
+    /// Asks Reserve and Permit plugins, and whether there is something to be done before the pod can run on its node.
+    fn prepare(
+        &mut self,
+        pod: &Arc<Pod>,
+        row: Row,
+        state: &mut CycleState,
+        now: Timestamp,
+    ) -> Result<Prepared, Failure> {
+        *state = self.engine.prepare(pod, now);
+        let began = self.stopwatch.read();
+        let reserved = self.reserve(pod, row, state, now);
+        self.observe_at_once(Point::Reserve, pod, &reserved, began);
+        reserved?;
+        let began = self.stopwatch.read();
+        let permitted = self.permit(pod, row, state, now);
+        self.observe_at_once(Point::Permit, pod, &permitted, began);
+        Ok(Prepared { waits: permitted?, has_plans: self.has_plans(pod, row, state, now) })
     }
 
     fn reserve(
@@ -276,10 +331,10 @@ impl Scheduler {
         state: &mut CycleState,
         now: Timestamp,
     ) -> Result<(), Failure> {
-        self.engine.with_cycle(pod, state, now, |profile, cycle, memories| {
+        self.engine.with_cycle(pod, state, now, |profile, cycle, acting| {
             let node = cycle.cluster().node(row);
             for named in profile.reserve.iter().filter(|named| profile.concerns(named, pod)) {
-                let status = named.plugin.reserve(cycle, memories, node);
+                let status = named.run(|plugin| plugin.reserve(cycle, &mut acting.of(named.name), node));
                 if !status.is_success() {
                     return Err(failure(&status, named.name, "Reserve"));
                 }
@@ -300,16 +355,29 @@ impl Scheduler {
     ) {
         let row = self.engine.cluster.snapshot().row_of(node);
         let bare = row.is_none().then(|| Cluster::with_bare_node(node));
-        self.engine.with_cycle_of(profile, pod, state, now, |profile, cycle, memories| {
-            let node = match (&bare, row) {
-                (Some((cluster, row)), _) => cluster.node(*row),
-                (None, Some(row)) => cycle.cluster().node(row),
-                (None, None) => return,
-            };
-            for named in profile.reserve.iter().rev().filter(|named| profile.concerns(named, pod)) {
-                named.plugin.unreserve(cycle, memories, node);
-            }
-        });
+        let count = self.reserve_count(profile, pod);
+        for number in (0..count).rev() {
+            // A plugin that panics must not keep the others from taking back what is theirs.
+            let _ = self.caught_acting(pod, |scheduler| {
+                scheduler.engine.with_cycle_of(profile, pod, state, now, |profile, cycle, acting| {
+                    let node = match (&bare, row) {
+                        (Some((cluster, row)), _) => cluster.node(*row),
+                        (None, Some(row)) => cycle.cluster().node(row),
+                        (None, None) => return,
+                    };
+                    let named = &profile.reserve[number];
+                    if profile.concerns(named, pod) {
+                        named.run(|plugin| plugin.unreserve(cycle, &mut acting.of(named.name), node));
+                    }
+                });
+            });
+        }
+    }
+
+    fn reserve_count(&self, profile: Option<&Profile>, pod: &Pod) -> usize {
+        let profiles = self.engine.profiles();
+        let responsible = || profile_of(profiles, pod).map(|number| &profiles[number]);
+        profile.or_else(responsible).map_or(0, |profile| profile.reserve.len())
     }
 
     /// Asks for leave; what is left are those that want the pod to wait.
@@ -321,62 +389,29 @@ impl Scheduler {
         now: Timestamp,
     ) -> Result<Vec<PermitWait>, Failure> {
         let mut waits = Vec::new();
-        let mut words = Vec::new();
-        let result = self.engine.with_cycle(pod, state, now, |profile, cycle, memories| {
+        self.engine.with_cycle(pod, state, now, |profile, cycle, acting| {
             let node = cycle.cluster().node(row);
             for named in profile.permit.iter().filter(|named| profile.concerns(named, pod)) {
-                let result = named.plugin.permit(cycle, memories, node);
-                words.extend(result.waiting.into_iter().map(|(uid, decision)| (uid, named.name, decision)));
-                match result.decision {
+                match named.run(|plugin| plugin.permit(cycle, &mut acting.of(named.name), node)) {
                     PermitDecision::Allow => {}
-                    PermitDecision::Wait { timeout } => {
-                        let timeout = timeout.min(PERMIT_WAIT_MAX);
-                        let deadline = now.after(timeout);
-                        waits.push(PermitWait { plugin: named.name, timeout, deadline });
+                    PermitDecision::Wait { until, events } => {
+                        waits.push(PermitWait::new(named.name, until, events, now, now));
                     }
                     PermitDecision::Reject(status) => return Err(failure(&status, named.name, "Permit")),
                 }
             }
             Ok(())
-        });
-        for (uid, plugin, decision) in words {
-            self.decide_for_waiting(&uid, plugin, decision, now);
-        }
-        result.map(|()| waits)
-    }
-
-    /// A plugin's word on a pod that waits for its leave.
-    fn decide_for_waiting(
-        &mut self,
-        uid: &Arc<str>,
-        plugin: &'static str,
-        decision: PermitDecision,
-        now: Timestamp,
-    ) {
-        if !self.bindings.get(uid).is_some_and(|binding| matches!(binding.stage, Stage::Permit(_))) {
-            return;
-        }
-        match decision {
-            PermitDecision::Wait { .. } => {}
-            PermitDecision::Reject(status) => {
-                self.fail_binding(uid, Failure::rejected(plugin, &status.message()), now);
-            }
-            PermitDecision::Allow => {
-                self.bindings.change(uid, |binding| {
-                    if let Stage::Permit(waits) = &mut binding.stage {
-                        waits.retain(|wait| wait.plugin != plugin);
-                    }
-                });
-                self.go_on(uid, None, now);
-            }
-        }
+        })?;
+        Ok(waits)
     }
 
     fn has_plans(&mut self, pod: &Arc<Pod>, row: Row, state: &mut CycleState, now: Timestamp) -> bool {
         self.engine.with_cycle(pod, state, now, |profile, cycle, _| {
             let node = cycle.cluster().node(row);
             let concerned = profile.pre_bind.iter().filter(|named| profile.concerns(named, pod));
-            concerned.map(|named| named.plugin.plan(cycle, node)).any(|plans: Vec<Plan>| !plans.is_empty())
+            concerned
+                .map(|named| named.run(|plugin| plugin.plan(cycle, node)))
+                .any(|plans: Vec<Plan>| !plans.is_empty())
         })
     }
 }

@@ -13,6 +13,7 @@ impl Scheduler {
         let moved = |time: &mut Timestamp| *time = time.moved(seconds);
         self.bindings.change_all(|binding| binding.move_times(moved));
         self.queue.move_times(moved);
+        self.observers.move_times(moved);
         for eviction in self.evictions.values_mut() {
             eviction.move_times(moved);
         }

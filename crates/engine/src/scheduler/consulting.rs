@@ -14,6 +14,7 @@ use supercargo_model::{Pod, Row, Snapshot, Timestamp};
 
 use super::attempts::Failure;
 use super::binding::NodeCounts;
+use super::catching::caught;
 use super::heap::Slot;
 use super::observations::Observation;
 use super::queue_context::profile_of;
@@ -120,9 +121,25 @@ impl Scheduler {
 
     /// Begins an attempt in which extenders are asked; what was decided, if they need not be.
     pub(super) fn consult(&mut self, slot: Slot, pod: &Arc<Pod>, now: Timestamp) -> Option<Decision> {
-        let begun = self.begin_consultation(slot, pod, now, true);
-        self.consultation = Some(begun);
-        self.ask_filters(now)
+        self.caught_consulting(slot, pod, now, |scheduler| {
+            let begun = scheduler.begin_consultation(slot, pod, now, true);
+            scheduler.consultation = Some(begun);
+            scheduler.ask_filters(now)
+        })
+    }
+
+    /// Goes on with an attempt in which extenders are asked. If a plugin panics meanwhile, the attempt is over.
+    fn caught_consulting(
+        &mut self,
+        slot: Slot,
+        pod: &Arc<Pod>,
+        now: Timestamp,
+        act: impl FnOnce(&mut Self) -> Option<Decision>,
+    ) -> Option<Decision> {
+        caught(|| act(self)).unwrap_or_else(|panicked| {
+            self.consultation = None;
+            self.queue.is_in_flight(&pod.uid, slot).then(|| self.break_off(slot, pod, &panicked, now))
+        })
     }
 
     fn begin_consultation(
@@ -222,10 +239,20 @@ impl Scheduler {
         let is_asked = |consultation: &&mut Consultation| {
             consultation.pod.uid == *pod && consultation.attempt == attempt
         };
-        if self.consultation.as_mut().filter(is_asked).is_none() {
+        let Some(consultation) = self.consultation.as_mut().filter(is_asked) else {
             self.observe(Observation::AnswerDropped);
             return None;
-        }
+        };
+        let (slot, pod) = (consultation.slot, consultation.pod.clone());
+        self.caught_consulting(slot, &pod, now, |scheduler| scheduler.take_answer(extender, answer, now))
+    }
+
+    fn take_answer(
+        &mut self,
+        extender: usize,
+        answer: Result<ExtenderAnswer, String>,
+        now: Timestamp,
+    ) -> Option<Decision> {
         let is_ignorable = self.extenders.get(extender).is_some_and(|extender| extender.is_ignorable);
         let weight = self.extenders.get(extender).map_or(0, |extender| extender.weight);
         let consultation = self.consultation.as_mut()?;
@@ -291,7 +318,8 @@ impl Scheduler {
             let stage = RehearsalStage::new(&filters, &cycle);
             let of_plugin = |(number, named): (usize, &Named<dyn PostFilter>)| {
                 let rehearsal = RehearsalOf::new(&stage, named.number);
-                let candidates = named.plugin.candidates(&cycle, &evaluation.diagnosis, &rehearsal);
+                let candidates =
+                    named.run(|plugin| plugin.candidates(&cycle, &evaluation.diagnosis, &rehearsal));
                 (!candidates.is_empty()).then_some((number, candidates))
             };
             profile.post_filter.iter().enumerate().find_map(of_plugin)
@@ -377,7 +405,10 @@ impl Scheduler {
         let (context, profiles) = self.engine.view_of(&cluster, &memories, began, attempt);
         let cycle = Cycle::resume(&pod, context, state);
         let result = match error {
-            None => profiles[number].post_filter.get(plugin)?.plugin.choose(&cycle, candidates),
+            None => {
+                let named = profiles[number].post_filter.get(plugin)?;
+                named.run(|plugin| plugin.choose(&cycle, candidates))
+            }
             Some(error) => PostFilterResult {
                 status: Status::error(format!("preemption: {error}")),
                 ..PostFilterResult::default()

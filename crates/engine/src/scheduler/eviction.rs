@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use supercargo_framework::{Conclusion, Effect, Nomination, Notice};
+use supercargo_framework::{Conclusion, Effect, Nomination, Notice, Subject};
 use supercargo_model::{Pod, Timestamp};
 
 use super::attempts::Failure;
@@ -170,11 +170,11 @@ impl Scheduler {
             .get(&preemptor.uid)
             .map_or_else(|| Arc::from(""), |eviction| eviction.node.clone());
         self.record(Notice {
-            pod: victim.clone(),
+            about: Subject::Pod(victim.clone()),
             reporter: Arc::from(&*preemptor.spec.scheduler_name),
             is_warning: false,
-            reason: "Preempted",
-            action: "Preempting",
+            reason: "Preempted".into(),
+            action: "Preempting".into(),
             note: format!("Preempted by pod {} on node {node}{how}", preemptor.uid),
             related: Some(preemptor.clone()),
         });

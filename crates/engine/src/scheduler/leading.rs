@@ -17,11 +17,14 @@ impl Scheduler {
         self.leads = leads;
         if leads {
             self.tell_of_held_pods(now);
+            self.restart_observers(now);
+            self.carry_out_acts(now);
             return;
         }
         self.break_off_consultation(now);
         self.forget_evictions();
         self.stop_bindings(now);
+        self.carry_out_acts(now);
         self.drop_orders(now);
     }
 
@@ -33,7 +36,7 @@ impl Scheduler {
         self.orders = kept;
         for ticket in dropped.into_iter().filter_map(|order| order.ticket) {
             let error = "this replica does not lead any more".to_owned();
-            self.conclude(ticket, &Conclusion::Refused { error }, now);
+            self.conclude(ticket, &Conclusion::not_done(error), now);
         }
     }
 

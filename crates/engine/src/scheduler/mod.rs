@@ -8,9 +8,11 @@
 //!
 //! Its tests drive it with the real plugins, which this crate does not know: see `conformance/tests/scheduler`.
 
+mod acting;
 mod attempts;
 mod binding;
 mod bindings;
+mod catching;
 mod clock_set;
 mod consulting;
 mod eviction;
@@ -19,6 +21,7 @@ mod heap;
 mod leading;
 mod objects;
 mod observations;
+mod observing;
 mod queue;
 mod queue_context;
 mod replacing;
@@ -29,7 +32,9 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
-use supercargo_framework::{AskFailure, Conclusion, Effect, ExtenderAnswer, Nomination, Notice, Profile};
+use supercargo_framework::{
+    AskFailure, Conclusion, Effect, ExtenderAnswer, Memories, Nomination, Notice, Profile,
+};
 use supercargo_model::{Decoded, Pod, Snapshot, Timestamp};
 
 use crate::decision::Decision;
@@ -41,7 +46,8 @@ use consulting::Consultation;
 pub use consulting::ExtenderSettings;
 use eviction::Eviction;
 use happenings::Happening;
-pub use observations::{Books, Observation, QueueEvent, QueuePart, Standing, Stopwatch};
+pub use observations::{Books, Observation, QueueEvent, QueuePart, Refusal, Standing, Stopwatch};
+use observing::Observers;
 pub use queue::QueueLengths;
 use queue::{Patience, Queue};
 use queue_context::QueueContext;
@@ -101,6 +107,12 @@ pub struct Scheduler {
     /// Whether this replica leads: if not, no pod is tried, and nothing is written.
     leads: bool,
     stopwatch: Stopwatch,
+    /// Plugins that hear of changes.
+    observers: Observers,
+    /// Whether everything was listed.
+    is_cluster_known: bool,
+    /// When it was last found out which plugin is slow.
+    slow_asked: Option<Timestamp>,
 }
 
 /// Who waits for an order to be carried out.
@@ -114,6 +126,8 @@ enum Waiter {
     Eviction { preemptor: Arc<str>, round: u64, victim: Arc<Pod> },
     /// The attempt of this number, for which an extender is asked.
     Consultation { pod: Arc<str>, attempt: u64, extender: usize },
+    /// A plugin that observes, and that ordered this.
+    Plugin { plugin: &'static str, effect: Box<Effect> },
 }
 
 impl Scheduler {
@@ -121,6 +135,9 @@ impl Scheduler {
     pub fn new(profiles: Vec<Profile>, options: SchedulerOptions) -> Self {
         let SchedulerOptions { engine, initial_backoff, max_backoff, max_unschedulable } = options;
         Scheduler {
+            observers: Observers::of(&profiles),
+            is_cluster_known: true,
+            slow_asked: None,
             engine: Engine::new(profiles, engine),
             queue: Queue::new(Patience { initial_backoff, max_backoff, max_unschedulable }),
             bindings: Bindings::default(),
@@ -149,6 +166,11 @@ impl Scheduler {
         self.engine.profiles()
     }
 
+    /// What plugins remember.
+    pub fn memories(&mut self) -> &Memories {
+        self.engine.memories()
+    }
+
     /// How many pods wait.
     pub fn queue_lengths(&self) -> QueueLengths {
         self.queue.lengths()
@@ -172,7 +194,11 @@ impl Scheduler {
             Some(Waiter::Consultation { pod, attempt, extender }) => {
                 self.hear(&pod, attempt, extender, Err(error()), now);
             }
+            Some(Waiter::Plugin { plugin, effect }) => {
+                self.conclude_for_plugin(plugin, &effect, conclusion, now);
+            }
         }
+        self.carry_out_acts(now);
     }
 
     /// What the API server itself says of a pod that an [`Effect::LookUp`] is about: the pod of that name if there is one,
@@ -182,6 +208,7 @@ impl Scheduler {
             Some(Waiter::LookUp(asked)) => self.resolve(&asked, found, now),
             _ => self.observe(Observation::AnswerDropped),
         }
+        self.carry_out_acts(now);
     }
 
     /// Who waits for an order. Each order is answered once.
@@ -204,7 +231,9 @@ impl Scheduler {
                 let (pod, attempt, extender) = (pod.clone(), *attempt, *extender);
                 self.tickets.remove(&ticket);
                 let answer = answer.map_err(|failure| failure.error().to_owned());
-                self.hear(&pod, attempt, extender, answer, now)
+                let decision = self.hear(&pod, attempt, extender, answer, now);
+                self.carry_out_acts(now);
+                decision
             }
             _ => {
                 let conclusion = match answer {
@@ -220,15 +249,20 @@ impl Scheduler {
 
     /// When [`Scheduler::advance`] has something to do at the latest.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        self.bindings.next_deadline().into_iter().chain(self.queue.next_deadline()).min()
+        let deadlines =
+            [self.bindings.next_deadline(), self.queue.next_deadline(), self.observers.next_deadline()];
+        deadlines.into_iter().flatten().min()
     }
 
     /// Does what is due: backoffs that have passed, waits that were too long.
     pub fn advance(&mut self, now: Timestamp) {
+        self.start_observers(now);
         self.with_queue(now, Queue::advance);
         for uid in self.bindings.due(now) {
             self.time_out(&uid, now);
         }
+        self.wake_observers(now);
+        self.carry_out_acts(now);
     }
 
     fn order(&mut self, effect: Effect) {

@@ -15,12 +15,13 @@ impl Scheduler {
     /// Something came, or changed.
     pub fn put(&mut self, object: Decoded, now: Timestamp) {
         match object {
-            Decoded::Pod(words) if words.is_finished() => self.remove_pod(&words.metadata().uid.clone(), now),
+            Decoded::Pod(words) if words.is_finished() => self.put_finished_pod(*words, now),
             Decoded::Pod(words) => self.put_pod(*words, now),
             Decoded::Node(words) => self.put_node(&words, now),
             Decoded::Object(object) => self.put_object(object, now),
             Decoded::Unread { .. } => {}
         }
+        self.carry_out_acts(now);
     }
 
     /// Something went. This is how it was at last.
@@ -34,6 +35,7 @@ impl Scheduler {
             Decoded::Object(object) => self.remove_object(object, now),
             Decoded::Unread { .. } => {}
         }
+        self.carry_out_acts(now);
     }
 
     /// What it is to the scheduler that an object is put or, if it went, removed: its name in metrics.
@@ -85,6 +87,17 @@ impl Scheduler {
                 }
             }
         }
+        self.carry_out_acts(now);
+    }
+
+    /// A pod has run its course: it takes no room any more, and only plugins that asked for such pods hear of it.
+    fn put_finished_pod(&mut self, words: PodWords, now: Timestamp) {
+        self.remove_pod(&words.metadata().uid, now);
+        if self.hears_finished_pods() {
+            let has_succeeded = words.has_succeeded();
+            let pod = self.engine.cluster.interner().pod(words);
+            self.tell_of_finished(&pod, has_succeeded, now);
+        }
     }
 
     fn put_pod(&mut self, words: PodWords, now: Timestamp) {
@@ -95,10 +108,13 @@ impl Scheduler {
         } else if self.is_assumed(&pod.uid) {
             // The watch does not know yet that the pod is bound. Only its end matters: the API server binds no pod that is being
             // deleted, so this one is not bound, and never will be.
+            let told = self.told_pod(&pod.uid);
             if pod.is_terminating() {
                 self.abandon(&pod.uid, now);
+                self.tell_of_pod(told, None, now);
             } else {
                 self.refresh_binding(&pod);
+                self.tell_of_pod(told, Some(pod), now);
             }
         } else if self.engine.cluster.bound_pod(&pod.uid).is_some() || self.gone.contains(&pod.uid) {
             // An old state of a pod that is known to be bound, or to be gone.
@@ -118,6 +134,7 @@ impl Scheduler {
         if pod.is_terminating() {
             self.victim_leaves(&pod.uid);
         }
+        let told = self.told_pod(&pod.uid);
         let had_binding = self.bindings.contains(&pod.uid);
         if had_binding && !is_planted(Bug::BindingsOutliveConfirmation) {
             self.end_binding_of_bound(pod, now);
@@ -134,6 +151,7 @@ impl Scheduler {
         }
         let updated = self.engine.cluster.update_pod(pod.clone());
         debug_assert!(updated.is_ok(), "a pod with a node can be added: {updated:?}");
+        self.tell_of_pod(told, Some(pod.clone()), now);
         if !self.anybody_listens() {
             return;
         }
@@ -161,6 +179,7 @@ impl Scheduler {
         unscheduled: Option<Unscheduled>,
         now: Timestamp,
     ) {
+        let told = self.told_pod(&pod.uid);
         let old = self.queue.find(&pod.uid).map(|waiting| waiting.queued.pod.clone());
         self.with_queue(now, |queue, context| queue.update(context, pod, generation, unscheduled));
         let nomination = |pod: &Pod| pod.nominated_node_name().cloned();
@@ -177,6 +196,7 @@ impl Scheduler {
         {
             self.nomination_ended(&old, now);
         }
+        self.tell_of_pod(told, Some(pod.clone()), now);
     }
 
     /// The node that a pod was nominated to is free for others, if they are not more important.
@@ -189,6 +209,7 @@ impl Scheduler {
 
     /// A pod is gone, or has run its course.
     pub(super) fn remove_pod(&mut self, uid: &str, now: Timestamp) {
+        let told = self.told_pod(uid);
         if self.bindings.contains(uid) {
             self.abandon(uid, now);
         }
@@ -207,11 +228,12 @@ impl Scheduler {
                 }
             }
         }
+        self.tell_of_pod(told, None, now);
     }
 
     fn put_node(&mut self, words: &NodeWords, now: Timestamp) {
         let old = match self.engine.cluster.snapshot().row_of(words.name()) {
-            Some(row) if self.anybody_listens() => Some((self.engine.cluster.snapshot().clone(), row)),
+            Some(row) if self.anybody_hears_of_nodes() => Some((self.engine.cluster.snapshot().clone(), row)),
             Some(_) => {
                 self.engine.cluster.put_node(words);
                 return;
@@ -219,7 +241,7 @@ impl Scheduler {
             None => None,
         };
         let row = self.engine.cluster.put_node(words);
-        if !self.anybody_listens() {
+        if !self.anybody_hears_of_nodes() {
             return;
         }
         let new = self.engine.cluster.snapshot().clone();
@@ -227,22 +249,33 @@ impl Scheduler {
             None => vec![ClusterEvent::node(Actions::ADD)],
             Some((before, old_row)) => node_update(before.node(*old_row), new.node(row)),
         };
-        for event in events {
-            let what = What::Node { old: old.clone(), new: Some((new.clone(), row)) };
-            self.happened(Happening { event, what }, now);
+        let what = What::Node { old, new: Some((new, row)) };
+        for event in &events {
+            self.happened(Happening { event: *event, what: what.clone() }, now);
         }
+        self.tell_observers(&events, &what, now);
+    }
+
+    /// Whether anybody waits for what happens to nodes, or wants to know.
+    fn anybody_hears_of_nodes(&self) -> bool {
+        self.anybody_listens() || self.observers.hear_nodes()
     }
 
     fn remove_node(&mut self, name: &str, now: Timestamp) {
         let snapshot = self.engine.cluster.snapshot();
         let Some(row) = snapshot.row_of(name) else { return };
-        // As upstream, plugins hear of it while the node is still there.
-        if self.anybody_listens() {
-            let old = Some((self.engine.cluster.snapshot().clone(), row));
-            let what = What::Node { old, new: None };
-            self.happened(Happening { event: ClusterEvent::node(Actions::DELETE), what }, now);
+        let event = ClusterEvent::node(Actions::DELETE);
+        let what = self
+            .anybody_hears_of_nodes()
+            .then(|| What::Node { old: Some((self.engine.cluster.snapshot().clone(), row)), new: None });
+        // As upstream, plugins that pods wait for hear of it while the node is still there.
+        if let Some(what) = &what {
+            self.happened(Happening { event, what: what.clone() }, now);
         }
         self.engine.cluster.remove_node(name);
+        if let Some(what) = &what {
+            self.tell_observers(&[event], what, now);
+        }
     }
 
     fn put_object(&mut self, object: Object, now: Timestamp) {
@@ -250,16 +283,20 @@ impl Scheduler {
         self.engine.cluster.put_object(object.clone());
         let actions = if old.is_some() { Actions::UPDATE } else { Actions::ADD };
         let event = ClusterEvent::kind(object.kind, actions);
-        self.happened(Happening { event, what: What::Object { old, new: Some(object) } }, now);
+        let what = What::Object { old, new: Some(object) };
+        let told = self.observers.are_told().then(|| what.clone());
+        self.happened(Happening { event, what }, now);
+        if let Some(what) = told {
+            self.tell_observers(&[event], &what, now);
+        }
     }
 
     fn remove_object(&mut self, object: &Object, now: Timestamp) {
         if self.engine.cluster.remove_object(object.kind, &object.key) {
             let event = ClusterEvent::kind(object.kind, Actions::DELETE);
-            self.happened(
-                Happening { event, what: What::Object { old: Some(object.clone()), new: None } },
-                now,
-            );
+            let what = What::Object { old: Some(object.clone()), new: None };
+            self.happened(Happening { event, what: what.clone() }, now);
+            self.tell_observers(&[event], &what, now);
         }
     }
 }

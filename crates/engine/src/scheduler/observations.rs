@@ -141,8 +141,79 @@ pub enum Observation {
         /// How long.
         took: Duration,
     },
+    /// A plugin counted something.
+    Counted {
+        /// The plugin.
+        plugin: &'static str,
+        /// What it counted.
+        name: Cow<'static, str>,
+        /// What tells one count of that name from another.
+        labels: Vec<(Cow<'static, str>, Cow<'static, str>)>,
+    },
+    /// A plugin panicked. The pod is tried again after a backoff, and what the plugins did for it is taken back.
+    PluginPanicked {
+        /// The plugin.
+        plugin: &'static str,
+        /// The pod.
+        pod: Arc<Pod>,
+        /// What the panic says.
+        message: String,
+    },
+    /// A plugin computed for long for a pod.
+    PluginSlow {
+        /// The plugin.
+        plugin: &'static str,
+        /// The pod.
+        pod: Arc<Pod>,
+        /// How long.
+        took: Duration,
+    },
+    /// A plugin asked for something that is not done.
+    ActsRefused {
+        /// The plugin.
+        plugin: &'static str,
+        /// How many things.
+        acts: usize,
+        /// Why.
+        refusal: Refusal,
+    },
     /// So many observations were not kept, because nobody had taken the others.
     Missed(u64),
+}
+
+/// Why something is not done that a plugin asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It was too much.
+    TooMany,
+    /// It wants to be woken, and does not observe.
+    NotObserving,
+    /// It wants something done in the world, and this replica follows.
+    Following,
+    /// It did not declare that it writes that; in words.
+    Undeclared(String),
+}
+
+impl Refusal {
+    /// What it is called in metrics.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Refusal::TooMany => "limit",
+            Refusal::NotObserving => "not observing",
+            Refusal::Following => "following",
+            Refusal::Undeclared(_) => "undeclared",
+        }
+    }
+
+    /// Why, in words that follow "not done, because".
+    pub fn words(&self) -> String {
+        match self {
+            Refusal::TooMany => "it was too much at once".to_owned(),
+            Refusal::NotObserving => "only plugins that observe can be woken".to_owned(),
+            Refusal::Following => "this replica does not lead".to_owned(),
+            Refusal::Undeclared(words) => words.clone(),
+        }
+    }
 }
 
 /// A part of the queue, as upstream counts them: gated pods are among the unschedulable ones.

@@ -1,5 +1,5 @@
 use serde_json::json;
-use supercargo_framework::{Fixes, Memories, Memory, Reserve};
+use supercargo_framework::{Acts, Fixes, Memory, Reserve};
 use supercargo_model::Timestamp;
 
 use super::*;
@@ -151,13 +151,13 @@ impl Score for Fair {
 }
 
 impl Reserve for Fair {
-    fn reserve(&self, _: &mut Cycle<'_>, memories: &mut Memories, node: NodeRef<'_>) -> Status {
-        *memories.get_mut::<Sent>().0.entry(node.name().to_string()).or_default() += 1;
+    fn reserve(&self, _: &mut Cycle<'_>, acts: &mut Acts<'_>, node: NodeRef<'_>) -> Status {
+        *acts.memory::<Sent>().0.entry(node.name().to_string()).or_default() += 1;
         Status::success()
     }
 
-    fn unreserve(&self, _: &mut Cycle<'_>, memories: &mut Memories, node: NodeRef<'_>) {
-        *memories.get_mut::<Sent>().0.entry(node.name().to_string()).or_default() -= 1;
+    fn unreserve(&self, _: &mut Cycle<'_>, acts: &mut Acts<'_>, node: NodeRef<'_>) {
+        *acts.memory::<Sent>().0.entry(node.name().to_string()).or_default() -= 1;
     }
 }
 

@@ -20,7 +20,7 @@ fn a_node_is_rejected_by_the_first_that_says_no() {
 
 #[test]
 fn an_error_ends_the_attempt_live_and_counts_against_the_node_in_conformance() {
-    for said in ["error: broken", "skip: broken", "wait: broken"] {
+    for said in ["error: broken", "skip: broken"] {
         let profile = profile([json!({ "filter": { "n1": said } })]);
         let mut cluster = nodes(["n1", "n2"]);
         let live = run(&profile, &mut cluster, pod("p"), Rules::LIVE);

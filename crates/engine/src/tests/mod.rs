@@ -133,7 +133,6 @@ fn status(text: &str) -> Status {
         "unresolvable" => Code::UnschedulableAndUnresolvable,
         "error" => Code::Error,
         "pending" => Code::Pending,
-        "wait" => Code::Wait,
         other => panic!("no such code: {other}"),
     };
     let reasons = (!reason.is_empty()).then(|| reason.to_owned().into());

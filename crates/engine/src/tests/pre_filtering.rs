@@ -107,7 +107,7 @@ fn one_plugin_that_wants_no_node_is_named_alone() {
 
 #[test]
 fn anything_else_is_an_error_and_ends_the_attempt() {
-    for said in ["error: broken", "pending: broken", "wait: broken"] {
+    for said in ["error: broken", "pending: broken"] {
         let profile = profile([json!({ "preFilter": said }), json!({})]);
         for rules in [Rules::LIVE, Rules::CONFORMANCE] {
             let evaluation = run(&profile, &mut nodes(["n1"]), pod("p"), rules);

@@ -7,7 +7,6 @@ fn codes_mean_what_they_mean_upstream() {
         (Code::Error, "Error", false),
         (Code::Unschedulable, "Unschedulable", true),
         (Code::UnschedulableAndUnresolvable, "UnschedulableAndUnresolvable", true),
-        (Code::Wait, "Wait", false),
         (Code::Skip, "Skip", false),
         (Code::Pending, "Pending", true),
     ];

@@ -49,6 +49,11 @@ impl PodWords {
         matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
     }
 
+    /// Whether the pod has run its course as it should.
+    pub fn has_succeeded(&self) -> bool {
+        self.status.phase == "Succeeded"
+    }
+
     /// Fills in what the API server would, where a manifest written by hand leaves it out: the namespace, the scheduler,
     /// and something to know the pod by.
     pub fn complete(&mut self) {

@@ -8,6 +8,7 @@
 //! What each means here, and which of upstream's are left out and why, stands in `docs/reference/metrics.md`.
 
 mod labels;
+mod plugins;
 mod process;
 mod series;
 mod shadow;
@@ -27,6 +28,7 @@ use prometheus_client::registry::Registry;
 pub use labels::{AttemptResult, Cached, Queue};
 pub use shadow::ShadowMetrics;
 
+use plugins::PluginSeries;
 use series::{Series, buckets};
 
 /// What the text format is called in a `Content-Type`.
@@ -74,6 +76,7 @@ pub struct Metrics {
     unresolved_bindings: Series<0, Gauge>,
     look_ups_failed: Series<0, Counter>,
     answers_dropped: Series<0, Counter>,
+    plugins: PluginSeries,
 }
 
 /// The name of our election in `leader_election_master_status`, as upstream has it.
@@ -301,6 +304,7 @@ impl Metrics {
                 "Number of answers to orders that came too late or twice, and were dropped",
                 [],
             ),
+            plugins: PluginSeries::new(all),
         };
         metrics.show_zeros();
         (metrics, Exposition { registry: Arc::new(registry) })

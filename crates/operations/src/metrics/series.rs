@@ -8,10 +8,10 @@ use prometheus_client::registry::{Metric, Registry};
 
 /// How many series a metric has at most. What comes later is counted together, as `other`: labels come partly from outside,
 /// and a scrape must stay small.
-const SERIES_MAX: usize = 2_000;
+pub(super) const SERIES_MAX: usize = 2_000;
 
 /// What stands for everything beyond [`SERIES_MAX`].
-const OTHER: &str = "other";
+pub(super) const OTHER: &str = "other";
 
 type Labels<const N: usize> = [(&'static str, String); N];
 

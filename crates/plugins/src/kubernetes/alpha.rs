@@ -3,8 +3,7 @@
 //! A configuration may name them; with their gates off they have nothing to say, here as upstream.
 
 use supercargo_framework::{
-    Context, Cycle, Extensions, Memories, NoArgs, Permit, PermitDecision, PermitResult, Plugin, PreEnqueue,
-    Reads, Status,
+    Acts, Context, Cycle, Extensions, NoArgs, Permit, PermitDecision, Plugin, PreEnqueue, Reads, Status,
 };
 use supercargo_model::{NodeRef, Pod};
 
@@ -53,8 +52,8 @@ impl PreEnqueue for GangScheduling {
 }
 
 impl Permit for GangScheduling {
-    fn permit(&self, _: &mut Cycle<'_>, _: &mut Memories, _: NodeRef<'_>) -> PermitResult {
-        PermitResult { decision: PermitDecision::Allow, waiting: Vec::new() }
+    fn permit(&self, _: &mut Cycle<'_>, _: &mut Acts<'_>, _: NodeRef<'_>) -> PermitDecision {
+        PermitDecision::Allow
     }
 }
 

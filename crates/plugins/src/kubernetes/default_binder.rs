@@ -1,4 +1,4 @@
-use supercargo_framework::{Bind, Cycle, Effect, Extensions, NoArgs, Plugin, Reads, Step};
+use supercargo_framework::{Bind, Cycle, Effect, Extensions, NoArgs, Plugin, Reads, Step, Writes};
 use supercargo_model::NodeRef;
 
 /// # What
@@ -38,6 +38,10 @@ impl Plugin for DefaultBinder {
 
     fn reads(&self) -> Reads {
         Reads::nothing()
+    }
+
+    fn writes(&self) -> Writes {
+        Writes::nothing().bindings()
     }
 }
 

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Actions, Args, ClusterEvent, Context, Cycle, Enqueue, Extensions, FieldProblems, Filter, Memories,
-    NodeScore, Normalization, Plugin, PodField, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter,
+    Actions, Acts, Args, ClusterEvent, Context, Cycle, Enqueue, Extensions, FieldProblems, Filter, NodeScore,
+    Normalization, Plugin, PodField, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter,
     PreFilterResult, Reads, Rehearsal, Rejections, Reserve, Score, Status, Step,
 };
 use supercargo_model::kinds::DeviceClass;
@@ -169,11 +169,11 @@ impl Score for DynamicResources {
 }
 
 impl Reserve for DynamicResources {
-    fn reserve(&self, _: &mut Cycle<'_>, _: &mut Memories, _: NodeRef<'_>) -> Status {
+    fn reserve(&self, _: &mut Cycle<'_>, _: &mut Acts<'_>, _: NodeRef<'_>) -> Status {
         Status::success()
     }
 
-    fn unreserve(&self, _: &mut Cycle<'_>, _: &mut Memories, _: NodeRef<'_>) {}
+    fn unreserve(&self, _: &mut Cycle<'_>, _: &mut Acts<'_>, _: NodeRef<'_>) {}
 }
 
 impl PreBind for DynamicResources {

@@ -33,6 +33,7 @@ const TAKEN_NAMES: &[&str] = &[
 /// Names that the plugin's own file needs for something else: those of the prelude, and of Rust's.
 pub(super) const PRELUDE_NAMES: &[&str] = &[
     "Actions",
+    "Acts",
     "Arc",
     "Args",
     "Bind",
@@ -58,9 +59,9 @@ pub(super) const PRELUDE_NAMES: &[&str] = &[
     "NodeRef",
     "NodeScore",
     "Normalization",
+    "Observe",
     "Permit",
     "PermitDecision",
-    "PermitResult",
     "Plugin",
     "Pod",
     "PodField",
@@ -79,10 +80,12 @@ pub(super) const PRELUDE_NAMES: &[&str] = &[
     "Row",
     "Score",
     "Serialize",
+    "SharedMap",
     "Snapshot",
     "Status",
     "Step",
     "Timestamp",
+    "Writes",
 ];
 const RUST_NAMES: &[&str] = &[
     "Box", "Clone", "Debug", "Default", "Err", "None", "Ok", "Option", "Result", "Self", "Some", "String",

@@ -1,30 +1,24 @@
 //! What has to be allowed, from what plugins declare and what a scheduler writes.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use supercargo_framework::{Needs, Profile, QuerySource};
+use supercargo_framework::{Needs, PluginInstance, Profile, QuerySource, Verb, Write};
 
 use crate::run::decisions::DECISIONS_PATH;
-
-/// The plugin that writes volumes and claims.
-const VOLUME_BINDING: &str = "VolumeBinding";
-/// It looks for room after all nodes were refused, but evicts nobody.
-const DYNAMIC_RESOURCES: &str = "DynamicResources";
-/// Plugins of which it is known what they write when a pod is bound.
-const KNOWN_WRITERS: [&str; 3] = [VOLUME_BINDING, DYNAMIC_RESOURCES, "DefaultBinder"];
 
 /// A rule of a role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rule {
     /// Why, for the reader.
-    pub(super) comment: &'static str,
+    pub(super) comment: Cow<'static, str>,
     pub(super) groups: Vec<&'static str>,
-    pub(super) resources: Vec<&'static str>,
+    pub(super) resources: Vec<Cow<'static, str>>,
     /// Only objects with these names; of any name if there are none.
     pub(super) names: Vec<String>,
     /// Paths instead of resources.
     pub(super) urls: Vec<String>,
-    pub(super) verbs: &'static [&'static str],
+    pub(super) verbs: Vec<&'static str>,
 }
 
 impl Rule {
@@ -32,15 +26,15 @@ impl Rule {
         comment: &'static str,
         groups: &[&'static str],
         resources: &[&'static str],
-        verbs: &'static [&'static str],
+        verbs: &[&'static str],
     ) -> Self {
         Rule {
-            comment,
+            comment: comment.into(),
             groups: groups.to_vec(),
-            resources: resources.to_vec(),
+            resources: resources.iter().map(|resource| (*resource).into()).collect(),
             names: Vec::new(),
             urls: Vec::new(),
-            verbs,
+            verbs: verbs.to_vec(),
         }
     }
 }
@@ -65,25 +59,55 @@ pub(super) fn read_rules(profiles: &[Profile]) -> Vec<Rule> {
     rules
 }
 
-/// Everything that is written in any namespace.
+/// Everything that is written in any namespace: what the plugins declare, and what every scheduler writes.
 pub(super) fn write_rules(profiles: &[Profile]) -> Vec<Rule> {
-    let mut rules = vec![
-        Rule::new("Pods are bound.", &[""], &["pods/binding"], &["create"]),
-        Rule::new("Conditions and nominations.", &[""], &["pods/status"], &["patch"]),
-    ];
-    if profiles.iter().flat_map(|profile| &profile.post_filter).any(|plugin| plugin.name != DYNAMIC_RESOURCES)
-    {
+    let plugins = || profiles.iter().flat_map(Profile::plugins);
+    let declared = |write: &Write| plugins().any(|plugin| plugin.writes.contains(write));
+    let mut rules = Vec::new();
+    if declared(&Write::BINDING) {
+        rules.push(Rule::new("Pods are bound.", &[""], &["pods/binding"], &["create"]));
+    }
+    rules.push(Rule::new("Conditions and nominations.", &[""], &["pods/status"], &["patch"]));
+    if declared(&Write::EVICTION) {
         rules.push(Rule::new("Preemption.", &[""], &["pods"], &["delete"]));
     }
-    if profiles.iter().flat_map(|profile| &profile.pre_bind).any(|plugin| plugin.name == VOLUME_BINDING) {
-        let resources = ["persistentvolumeclaims", "persistentvolumes"];
-        rules.push(Rule::new("Volumes that wait for their first consumer.", &[""], &resources, &["patch"]));
+    let mut told = BTreeSet::new();
+    for plugin in plugins().filter(|plugin| told.insert(plugin.name)) {
+        rules.extend(plugin_rules(plugin));
     }
     rules.push(Rule::new("Events.", &["", "events.k8s.io"], &["events"], &["create", "patch"]));
     let comment = "Who asks for pages, and whether that is allowed.";
     rules.push(Rule::new(comment, &["authentication.k8s.io"], &["tokenreviews"], &["create"]));
     rules.push(Rule::new(comment, &["authorization.k8s.io"], &["subjectaccessreviews"], &["create"]));
     rules
+}
+
+/// What one plugin writes beside pods that are bound, evicted, or told about.
+fn plugin_rules(plugin: &PluginInstance) -> Vec<Rule> {
+    let is_told = |write: &&Write| ![Write::BINDING, Write::POD_STATUS, Write::EVICTION].contains(write);
+    let mut verbs: BTreeMap<(&'static str, Cow<'static, str>), BTreeSet<Verb>> = BTreeMap::new();
+    for write in plugin.writes.iter().filter(is_told) {
+        verbs.entry((write.kind.group, write.resource())).or_default().insert(write.verb);
+    }
+    // Resources of a group that are written alike share a rule.
+    let mut alike: BTreeMap<(&'static str, Vec<&'static str>), Vec<Cow<'static, str>>> = BTreeMap::new();
+    for ((group, resource), verbs) in verbs {
+        let verbs = verbs.into_iter().map(Verb::name).collect();
+        alike.entry((group, verbs)).or_default().push(resource);
+    }
+    let comment = || match &*plugin.writes.reason {
+        "" => Cow::Owned(format!("Written by {}.", plugin.name)),
+        _ => plugin.writes.reason.clone(),
+    };
+    let rule = |((group, verbs), resources)| Rule {
+        comment: comment(),
+        groups: vec![group],
+        resources,
+        names: Vec::new(),
+        urls: Vec::new(),
+        verbs,
+    };
+    alike.into_iter().map(rule).collect()
 }
 
 /// What somebody needs whom the running scheduler shall tell what it decided.
@@ -101,16 +125,4 @@ pub(super) fn lease_rules(lease: &str) -> Vec<Rule> {
     let mut update = Rule::new("", group, &["leases"], &["get", "update"]);
     update.names.push(lease.to_owned());
     vec![Rule::new("Creation cannot be limited by name.", group, &["leases"], &["create"]), update]
-}
-
-/// Plugins that act when a pod is bound, and of which it is not known what they write.
-pub(super) fn unknown_writers(profiles: &[Profile]) -> BTreeSet<&'static str> {
-    let mut names = BTreeSet::new();
-    for profile in profiles {
-        names.extend(profile.pre_bind.iter().map(|plugin| plugin.name));
-        names.extend(profile.bind.iter().map(|plugin| plugin.name));
-        names.extend(profile.post_bind.iter().map(|plugin| plugin.name));
-    }
-    names.retain(|name| !KNOWN_WRITERS.contains(name));
-    names
 }

@@ -2,7 +2,9 @@ use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
-use supercargo_framework::{Query, QueryAnswer, QuerySource, Reads};
+use supercargo_framework::{
+    ClusterEvent, Extensions, NoArgs, Observe, Plugin, Query, QueryAnswer, QuerySource, Reads, Writes,
+};
 use supercargo_model::{Kind, KindId};
 
 use super::*;
@@ -297,4 +299,49 @@ fn the_chart_has_the_same_rules() {
         let found = fs::read_to_string(&path).expect("the chart is there");
         assert_eq!(found, expected, "{file} is stale: run with UPDATE_DOCS=1");
     }
+}
+
+/// A plugin from elsewhere that keeps a status.
+struct Quotas;
+
+impl Plugin for Quotas {
+    const NAME: &'static str = "Quotas";
+    type Args = NoArgs;
+
+    fn new(_: NoArgs) -> Self {
+        Quotas
+    }
+
+    fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+        points.observe()
+    }
+
+    fn writes(&self) -> Writes {
+        Writes::nothing().patch_status::<Quota>().create::<Quota>().delete::<Quota>()
+    }
+}
+
+impl Observe for Quotas {
+    fn events(&self) -> Vec<ClusterEvent> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn what_a_plugin_declares_to_write_is_allowed() {
+    let mut registry = supercargo_plugins::registry();
+    registry.register::<Quotas>().expect("the name is free");
+    let config = format!("{HEAD}profiles:\n- plugins:\n    multiPoint:\n      enabled: [{{name: Quotas}}]\n");
+    let loaded = supercargo_config::load(&config).expect("the configuration is right");
+    let profiles = supercargo_config::build_profiles(&loaded.kube, &registry).expect("the profile is right");
+    let text = yaml::rules(&cluster_rules(Mode::Second, &profiles));
+    let expected = "# Written by Quotas.
+- apiGroups: [example.com]
+  resources: [quotas]
+  verbs: [create, delete]
+- apiGroups: [example.com]
+  resources: [quotas/status]
+  verbs: [patch]
+";
+    assert!(text.contains(expected), "{text}");
 }

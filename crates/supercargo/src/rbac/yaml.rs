@@ -58,7 +58,7 @@ pub(super) fn rules(rules: &[Rule]) -> String {
         if !rule.comment.is_empty() && rule.comment != last {
             _ = writeln!(text, "# {}", rule.comment);
         }
-        last = rule.comment;
+        last = &rule.comment;
         if rule.urls.is_empty() {
             _ = writeln!(text, "- apiGroups: {}", list(&rule.groups));
             _ = writeln!(text, "  resources: {}", list(&rule.resources));
@@ -68,7 +68,7 @@ pub(super) fn rules(rules: &[Rule]) -> String {
         if !rule.names.is_empty() {
             _ = writeln!(text, "  resourceNames: {}", list(&rule.names));
         }
-        _ = writeln!(text, "  verbs: {}", list(rule.verbs));
+        _ = writeln!(text, "  verbs: {}", list(&rule.verbs));
     }
     text
 }

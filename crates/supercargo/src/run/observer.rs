@@ -186,6 +186,15 @@ impl Observer for RunObserver {
             | Observation::NotEvicted { .. }
             | Observation::PermitAwaited { .. } => {}
             Observation::PermitWaited { result, took } => metrics.permit_wait(result, took),
+            Observation::Counted { plugin, name, labels } => {
+                let labels = labels.iter().map(|(name, value)| (&**name, &**value));
+                metrics.plugin_counted(plugin, &name, labels);
+            }
+            Observation::PluginPanicked { plugin, .. } => metrics.plugin_panicked(plugin),
+            Observation::PluginSlow { plugin, .. } => metrics.plugin_was_slow(plugin),
+            Observation::ActsRefused { plugin, acts, refusal } => {
+                metrics.plugin_acts_refused(plugin, refusal.label(), acts as u64);
+            }
             Observation::Missed(times) => metrics.observations_missed(times),
         }
     }

@@ -1,5 +1,7 @@
 //! Orders and the order in which they are carried out.
 
+use supercargo_framework::Subject;
+
 use super::*;
 use crate::backoff::Chance;
 
@@ -21,9 +23,9 @@ fn nominate(name: &str, node: &str) -> Effect {
 
 fn condition(name: &str, message: &str) -> Effect {
     let condition = PodCondition {
-        kind: "PodScheduled",
+        kind: "PodScheduled".into(),
         holds: false,
-        reason: "Unschedulable",
+        reason: "Unschedulable".into(),
         message: message.to_owned(),
         since: Timestamp::default(),
         observed_generation: 0,
@@ -33,11 +35,11 @@ fn condition(name: &str, message: &str) -> Effect {
 
 fn notice(name: &str) -> Effect {
     Effect::Record(Notice {
-        pod: pod(name),
+        about: Subject::Pod(pod(name)),
         reporter: "s".into(),
         is_warning: false,
-        reason: "Scheduled",
-        action: "Binding",
+        reason: "Scheduled".into(),
+        action: "Binding".into(),
         note: String::new(),
         related: None,
     })
@@ -71,7 +73,7 @@ fn started(queues: &mut Queues) -> Vec<(String, Lane)> {
                 (format!("status {} {message}/{node}", pod.name), Lane::Statuses(pod.uid.clone()))
             }
             Job::Write { key, .. } => (format!("write {key}"), Lane::Writes(key)),
-            Job::Event { notice, .. } => (format!("event {}", notice.pod.name), Lane::Events),
+            Job::Event { notice, .. } => (format!("event {}", notice.about.name()), Lane::Events),
             Job::EventCall(_) => ("series".to_owned(), Lane::Events),
         });
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use supercargo_framework::{Actions, ClusterEvent, Notice, PodsToActivate, Point};
+use supercargo_framework::{Actions, ClusterEvent, Notice, Point, Subject};
 use supercargo_model::{Pod, Timestamp};
 
 use super::steps::not_leading;
@@ -23,23 +23,25 @@ impl Scheduler {
         self.record(Notice {
             reporter: Arc::from(&*pod.spec.scheduler_name),
             is_warning: false,
-            reason: "Scheduled",
-            action: "Binding",
+            reason: "Scheduled".into(),
+            action: "Binding".into(),
             note: format!("Successfully assigned {} to {node}", pod.key()),
             related: None,
-            pod: pod.clone(),
+            about: Subject::Pod(pod.clone()),
         });
         let Some(row) = self.engine.cluster.snapshot().row_of(&node) else { return };
         let (profile, began) = (binding.profile.as_deref(), self.stopwatch.read());
-        self.engine.with_cycle_of(profile, &pod, &mut binding.state, now, |profile, cycle, memories| {
-            let node = cycle.cluster().node(row);
-            for named in profile.post_bind.iter().filter(|named| profile.concerns(named, &pod)) {
-                named.plugin.post_bind(cycle, memories, node);
-            }
+        // The pod is bound, whoever panics now.
+        let _ = self.caught_acting(&pod, |scheduler| {
+            let state = &mut binding.state;
+            scheduler.engine.with_cycle_of(profile, &pod, state, now, |profile, cycle, acting| {
+                let node = cycle.cluster().node(row);
+                for named in profile.post_bind.iter().filter(|named| profile.concerns(named, &pod)) {
+                    named.run(|plugin| plugin.post_bind(cycle, &mut acting.of(named.name), node));
+                }
+            });
         });
         self.observe_point(Point::PostBind, &pod, "Success", self.stopwatch.since(began));
-        let PodsToActivate(wanted) = binding.state.take();
-        self.activate(&wanted, now);
     }
 
     /// The API server says that a pod with a binding is bound. If it went where its binding sends it, that was the binding;

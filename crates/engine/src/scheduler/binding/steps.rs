@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use supercargo_framework::{Conclusion, Effect, ExtenderQuestion, News, PodsToActivate, Point, Status, Step};
-use supercargo_model::GoDuration;
+use supercargo_framework::{ClusterEvent, Conclusion, Effect, ExtenderQuestion, News, Point, Status, Step};
 use supercargo_model::{Pod, Timestamp};
 
 use super::resolving::Onward;
-use super::{Binder, Pause, PermitWait, QueueEntry, Stage, failure};
+use super::{Binder, Binding, Pause, QueueEntry, Stage, failure};
 use crate::planted::{Bug, is_planted};
 use crate::scheduler::attempts::Failure;
 use crate::scheduler::happenings::Happening;
@@ -87,14 +86,13 @@ impl Scheduler {
 
     /// All plugins allow the pod to go to its node. It leaves the queue's books: it is not tried any more.
     fn leave_permit(&mut self, uid: &Arc<str>, now: Timestamp) {
-        let Some((has_waited, took, PodsToActivate(wanted))) = self.bindings.change(uid, |binding| {
+        let Some((has_waited, took)) = self.bindings.change(uid, |binding| {
             let took = now.since(binding.began);
             (binding.stage, binding.began) = (Stage::PreBind(0, Pause::default()), now);
-            (binding.has_waited, took, binding.state.take())
+            (binding.has_waited, took)
         }) else {
             return;
         };
-        self.activate(&wanted, now);
         if let Some(waiting) = self.with_queue(now, |queue, context| queue.remove(context, uid)) {
             self.bindings.change(uid, |binding| binding.entry = QueueEntry::Held(waiting));
         }
@@ -133,8 +131,9 @@ impl Scheduler {
             (std::mem::take(&mut binding.state), stage)
         });
         let (mut state, mut stage) = taken.expect("the binding was just seen");
-        let stepped =
-            self.engine.with_cycle_of(profile.as_deref(), &pod, &mut state, now, |profile, cycle, _| {
+        let stepped = self.caught_acting(&pod, |scheduler| {
+            let engine = &mut scheduler.engine;
+            engine.with_cycle_of(profile.as_deref(), &pod, &mut state, now, |profile, cycle, _| {
                 let node = cycle.cluster().node(row);
                 let (number, step, name) = match &stage {
                     Stage::PreBind(number, _) => {
@@ -144,8 +143,8 @@ impl Scheduler {
                         };
                         let step = match &news {
                             _ if !profile.concerns(named, &pod) => Step::Done(Status::skip()),
-                            None => named.plugin.pre_bind(cycle, node),
-                            Some(news) => named.plugin.resume(cycle, node, news),
+                            None => named.run(|plugin| plugin.pre_bind(cycle, node)),
+                            Some(news) => named.run(|plugin| plugin.resume(cycle, node, news)),
                         };
                         (*number, step, named.name)
                     }
@@ -155,8 +154,8 @@ impl Scheduler {
                             return Stepped::Ended(Onward::Fail(Failure::error(error.to_owned())));
                         };
                         let step = match &news {
-                            None => named.plugin.bind(cycle, node),
-                            Some(news) => named.plugin.resume(cycle, node, news),
+                            None => named.run(|plugin| plugin.bind(cycle, node)),
+                            Some(news) => named.run(|plugin| plugin.resume(cycle, node, news)),
                         };
                         (*number, step, named.name)
                     }
@@ -182,11 +181,19 @@ impl Scheduler {
                         Stepped::Ended(Onward::Fail(failure(&status, name, point)))
                     }
                     Step::Wait { effects, events, deadline } => {
-                        stage = at(number, Pause { orders: effects.len(), events, deadline });
+                        if let Some(effect) = effects.iter().find(|effect| !profile.may_order(name, effect)) {
+                            return Stepped::Ended(Onward::Fail(Failure::error(undeclared(name, effect))));
+                        }
+                        stage = at(
+                            number,
+                            Pause { orders: effects.len(), events, deadline, objects: Vec::new() },
+                        );
                         Stepped::Waits(effects)
                     }
                 }
-            });
+            })
+        });
+        let stepped = stepped.unwrap_or_else(|panicked| Stepped::Ended(Onward::Fail(panicked.failure())));
         let ends_pre_bind = was_pre_bind && matches!(stage, Stage::SeekBinder(_));
         self.bindings.change(uid, |binding| {
             (binding.state, binding.stage) = (state, stage);
@@ -222,6 +229,7 @@ impl Scheduler {
                 Stage::Extender(binder) => Some((Some(*binder), 0)),
                 Stage::PreBind(_, pause) | Stage::Bind(_, pause) => {
                     pause.orders = pause.orders.saturating_sub(1);
+                    pause.objects.extend(conclusion.object().cloned());
                     Some((None, pause.orders))
                 }
                 Stage::Permit(_) | Stage::SeekBinder(_) | Stage::Unresolved(_) => None,
@@ -230,8 +238,13 @@ impl Scheduler {
         match (current.flatten(), conclusion.error()) {
             (None, _) => self.answered_late(uid, conclusion),
             (Some((Some(binder), _)), error) => self.conclude_extender(uid, binder, error, now),
-            (Some((None, _)), Some(error)) => self.go_on(uid, Some(News::Failed { error }), now),
-            (Some((None, 0)), None) => self.go_on(uid, Some(News::Succeeded), now),
+            (Some((None, _)), Some(error)) => {
+                self.go_on(uid, Some(News::Failed { error, code: conclusion.code() }), now);
+            }
+            (Some((None, 0)), None) => {
+                let objects = self.bindings.change(uid, Binding::take_objects).unwrap_or_default();
+                self.go_on(uid, Some(News::Succeeded { objects: &objects }), now);
+            }
             (Some((None, _)), None) => {}
         }
     }
@@ -240,7 +253,7 @@ impl Scheduler {
     /// news; any other late answer is counted, and changes nothing.
     pub(in crate::scheduler) fn answered_late(&mut self, uid: &str, conclusion: &Conclusion) {
         let is_known = self.engine.cluster.bound_pod(uid).is_some() && !self.bindings.contains(uid);
-        if !(is_known && *conclusion == Conclusion::Done) {
+        if !(is_known && conclusion.is_done()) {
             self.observe(Observation::AnswerDropped);
         }
     }
@@ -260,13 +273,18 @@ impl Scheduler {
         if !self.bindings.listens() {
             return;
         }
-        let waiting = self.bindings.listeners(|binding| {
-            binding.pause().is_some_and(|pause| {
-                pause.orders == 0 && pause.events.iter().any(|event| event.covers(&happening.event))
-            })
+        let covers = |events: &[ClusterEvent]| events.iter().any(|event| event.covers(&happening.event));
+        let waiting = self.bindings.listeners(|binding| match &binding.stage {
+            Stage::Permit(waits) => waits.iter().any(|wait| covers(&wait.events)),
+            _ => binding.pause().is_some_and(|pause| pause.orders == 0 && covers(&pause.events)),
         });
         for uid in waiting {
-            self.go_on(&uid, Some(News::Changed(happening.what.change())), now);
+            let news = News::Changed(happening.what.change());
+            if self.bindings.get(&uid).is_some_and(Binding::waits_at_permit) {
+                self.reconsider_permit(&uid, &news, |wait| covers(&wait.events), now);
+            } else {
+                self.go_on(&uid, Some(news), now);
+            }
         }
     }
 
@@ -274,23 +292,12 @@ impl Scheduler {
     pub(in crate::scheduler) fn time_out(&mut self, uid: &Arc<str>, now: Timestamp) {
         let Some(binding) = self.bindings.get(uid) else { return };
         match &binding.stage {
-            Stage::Permit(waits) => {
-                let Some(wait) = waits.iter().find(|wait| wait.deadline <= now) else { return };
-                let PermitWait { plugin, timeout, .. } = *wait;
-                let timeout = GoDuration(i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX));
-                let message = format!("rejected due to timeout after waiting {timeout} at plugin {plugin}");
-                self.fail_binding(uid, Failure::rejected(plugin, &message), now);
+            Stage::Permit(_) => {
+                self.reconsider_permit(uid, &News::TimedOut, |wait| wait.deadline <= now, now);
             }
             Stage::Unresolved(_) => self.look_up_again(uid, now),
             Stage::PreBind(..) | Stage::Bind(..) => self.go_on(uid, Some(News::TimedOut), now),
             Stage::SeekBinder(_) | Stage::Extender(_) => {}
-        }
-    }
-
-    /// Tries the pods that plugins want to be tried.
-    pub(super) fn activate(&mut self, wanted: &[Arc<str>], now: Timestamp) {
-        for uid in wanted {
-            self.with_queue(now, |queue, context| queue.activate(context, uid));
         }
     }
 
@@ -311,9 +318,14 @@ impl Asked {
     }
 
     /// Whether a binding still waits for the answer.
-    pub(super) fn is_current(&self, binding: &super::Binding) -> bool {
+    pub(super) fn is_current(&self, binding: &Binding) -> bool {
         binding.number == self.binding && binding.round == self.round
     }
+}
+
+/// Why an order of a plugin is not carried out that the plugin did not declare.
+pub(in crate::scheduler) fn undeclared(plugin: &str, effect: &Effect) -> String {
+    format!("plugin {plugin:?} wants to {}, but does not declare that it writes this", effect.words())
 }
 
 pub(super) fn not_leading() -> Failure {

@@ -15,8 +15,8 @@ fn binding_is_an_effect_and_ends_with_its_outcome() {
     let [Effect::Bind { pod, node }] = &effects[..] else { panic!("one effect: {effects:?}") };
     assert_eq!((&*pod.name, &**node, events.len(), deadline), ("p", "n", 0, None));
     for (news, outcome) in [
-        (News::Succeeded, "ok"),
-        (News::Failed { error: "conflict" }, "error: conflict"),
+        (News::Succeeded { objects: &[] }, "ok"),
+        (News::Failed { error: "conflict", code: Some(409) }, "error: conflict"),
         (News::TimedOut, "error: timed out"),
     ] {
         let Step::Done(status) = binder.resume(&mut cycle, cluster.node("n"), &news) else {

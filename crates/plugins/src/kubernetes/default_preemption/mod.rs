@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use supercargo_framework::preemption::{self, PreemptionRules, no_victims, preempt};
 use supercargo_framework::{
     Actions, Args, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, FieldProblems, Hint, NodeField,
-    Plugin, PodField, PostFilter, PostFilterResult, PreEnqueue, Reads, Rehearsal, Rejections, Status,
+    Plugin, PodField, PostFilter, PostFilterResult, PreEnqueue, Reads, Rehearsal, Rejections, Status, Writes,
 };
 use supercargo_model::Pod;
 use supercargo_model::kinds::PodDisruptionBudget;
@@ -88,6 +88,10 @@ impl Plugin for DefaultPreemption {
 
     fn extensions(points: Extensions<Self>) -> Extensions<Self> {
         points.pre_enqueue().post_filter().enqueue()
+    }
+
+    fn writes(&self) -> Writes {
+        Writes::nothing().evictions()
     }
 
     fn reads(&self) -> Reads {

@@ -1,9 +1,7 @@
 //! Which volumes are as good as taken: their pods have a node, but the API does not show it yet.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
-use supercargo_framework::Memory;
+use supercargo_framework::{Memory, SharedMap};
 use supercargo_model::kinds::{ClaimReference, PersistentVolume, PersistentVolumeClaim};
 use supercargo_model::{LabelLookup, Objects};
 
@@ -17,9 +15,9 @@ pub(super) const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct AssumedVolumes {
     /// By name: the claim that each volume is to be bound to.
-    volumes: BTreeMap<String, Assumed<ClaimReference>>,
+    volumes: SharedMap<String, Assumed<ClaimReference>>,
     /// By namespace and name: the node that each claim is to get a volume for.
-    claims: BTreeMap<String, Assumed<Box<str>>>,
+    claims: SharedMap<String, Assumed<Box<str>>>,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]

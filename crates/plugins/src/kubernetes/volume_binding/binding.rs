@@ -124,12 +124,13 @@ impl PlannedBindings {
     pub(super) fn go_on(&self, cycle: &Cycle<'_>, node: NodeRef<'_>, news: &News<'_>) -> Step {
         let failed = |reason: &str| Step::Done(Status::error(format!("binding volumes: {reason}")));
         match news {
-            News::Failed { error } => return Step::Done(Status::error((*error).to_owned())),
+            News::Failed { error, .. } => return Step::Done(Status::error((*error).to_owned())),
             News::TimedOut => return failed("context deadline exceeded"),
             News::Changed(Change::Pod { old: Some(gone), new: None }) if gone.uid == cycle.pod.uid => {
                 return failed(&format!("pod does not exist any more: pod {:?} not found", gone.name));
             }
-            News::Succeeded | News::Changed(_) => {}
+            // What was done, or changed, is seen in the objects.
+            _ => {}
         }
         match self.are_bound(cycle.cluster().objects(), node) {
             Ok(true) => Step::Done(Status::success()),

@@ -12,8 +12,8 @@ mod tests;
 use std::time::Duration;
 
 use supercargo_framework::{
-    Cycle, Extensions, Filter, Memories, News, NodeField, Plan, Plugin, PodField, PreBind, PreFilter,
-    PreFilterResult, PreScore, Reads, Reserve, Score, Status, Step, Unread,
+    Acts, Cycle, Extensions, Filter, News, NodeField, Plan, Plugin, PodField, PreBind, PreFilter,
+    PreFilterResult, PreScore, Reads, Reserve, Score, Status, Step, Unread, Writes,
 };
 use supercargo_model::kinds::{
     CSIDriver, CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass,
@@ -76,6 +76,13 @@ impl Plugin for VolumeBinding {
             .pre_bind()
             .enqueue()
             .remembers::<AssumedVolumes>()
+    }
+
+    fn writes(&self) -> Writes {
+        Writes::nothing()
+            .because("Volumes that wait for their first consumer.")
+            .patch::<PersistentVolumeClaim>()
+            .patch::<PersistentVolume>()
     }
 
     fn reads(&self) -> Reads {
@@ -146,13 +153,13 @@ impl Score for VolumeBinding {
 }
 
 impl Reserve for VolumeBinding {
-    fn reserve(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, node: NodeRef<'_>) -> Status {
+    fn reserve(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, node: NodeRef<'_>) -> Status {
         let Some(claims) = cycle.get::<PodClaims>() else { return not_found() };
         // Filter has found the same, but may have done so for every node.
         match find_volumes(claims, cycle.cluster().objects(), node) {
             Err(status) => status,
             Ok(planned) => {
-                let assumed: &mut AssumedVolumes = memories.get_mut();
+                let assumed: &mut AssumedVolumes = acts.memory();
                 assumed.forget_outdated(cycle.cluster().objects());
                 assumed.assume(&planned, node.name());
                 cycle.put(planned);
@@ -161,9 +168,9 @@ impl Reserve for VolumeBinding {
         }
     }
 
-    fn unreserve(&self, cycle: &mut Cycle<'_>, memories: &mut Memories, _: NodeRef<'_>) {
+    fn unreserve(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, _: NodeRef<'_>) {
         if let Some(planned) = cycle.get::<PlannedBindings>() {
-            memories.get_mut::<AssumedVolumes>().forget(planned);
+            acts.memory::<AssumedVolumes>().forget(planned);
         }
     }
 }

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use supercargo_framework::{
-    Actions, Change, Code, Cycle, Effect, Enqueue, Filter, Hint, Memories, News, Plugin, PreBind, PreFilter,
-    PreFilterResult, Reserve, Status, Step,
+    Actions, Acts, AskedActs, Change, Code, Cycle, Effect, Enqueue, Filter, Hint, Memories, News, Plugin,
+    PreBind, PreFilter, PreFilterResult, Reserve, Status, Step,
 };
 use supercargo_model::kinds::{
     CSIDriver, CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass,
@@ -78,8 +78,9 @@ fn filtered(snapshot: &Snapshot, memories: &Memories, pod: &Arc<Pod>) -> Status 
 fn reserved<'a>(snapshot: &'a Snapshot, memories: &'a Memories, pod: &'a Arc<Pod>) -> (Cycle<'a>, Memories) {
     let mut cycle = Cycle::new(pod, context(snapshot, memories));
     assert!(!matches!(plugin().pre_filter(&mut cycle), PreFilterResult::Reject(_)));
-    let mut after = memories.clone();
-    let status = plugin().reserve(&mut cycle, &mut after, on(snapshot, "n1"));
+    let (mut after, mut asked) = (memories.clone(), AskedActs::default());
+    let mut acts = Acts::new("VolumeBinding", &mut after, &mut asked);
+    let status = plugin().reserve(&mut cycle, &mut acts, on(snapshot, "n1"));
     assert!(status.is_success(), "{status:?}");
     (cycle, after)
 }
@@ -123,7 +124,9 @@ fn a_reserved_volume_is_taken_until_it_is_given_back() {
     assert_eq!(status.message(), "node(s) didn't find available persistent volumes to bind");
     // The pod itself, tried again, still counts on it.
     assert!(filtered(&snapshot, &memories, &first).is_success());
-    plugin().unreserve(&mut cycle, &mut memories, on(&snapshot, "n1"));
+    let mut asked = AskedActs::default();
+    let mut acts = Acts::new("VolumeBinding", &mut memories, &mut asked);
+    plugin().unreserve(&mut cycle, &mut acts, on(&snapshot, "n1"));
     assert!(filtered(&snapshot, &memories, &second).is_success());
 }
 
@@ -196,7 +199,9 @@ fn pods_without_claims_and_with_bound_ones_have_nothing_to_bind() {
     }
     let pod = pod_with_claims("unseen", &[]);
     let mut cycle = Cycle::new(&pod, context(&snapshot, &nothing));
-    let status = plugin().reserve(&mut cycle, &mut Memories::default(), on(&snapshot, "n1"));
+    let (mut memories, mut asked) = (Memories::default(), AskedActs::default());
+    let mut acts = Acts::new("VolumeBinding", &mut memories, &mut asked);
+    let status = plugin().reserve(&mut cycle, &mut acts, on(&snapshot, "n1"));
     assert_eq!(status.message(), "not found");
 }
 
@@ -274,7 +279,7 @@ fn binding_a_volume_goes_on_until_the_claim_is_bound() {
             r#"Error: binding volumes: failed to check binding: persistentvolumeclaims "default/data" not found"#,
         ),
     ] {
-        assert_eq!(resumed(&before, after, &News::Succeeded), expected);
+        assert_eq!(resumed(&before, after, &News::Succeeded { objects: &[] }), expected);
     }
 }
 
@@ -294,7 +299,7 @@ fn making_a_volume_goes_on_until_the_claim_is_bound() {
             r#"Error: binding volumes: selectedNode annotation reset for PVC "data""#,
         ),
     ] {
-        assert_eq!(resumed(&before, after, &News::Succeeded), expected);
+        assert_eq!(resumed(&before, after, &News::Succeeded { objects: &[] }), expected);
     }
 }
 
@@ -304,7 +309,7 @@ fn binding_ends_with_its_time_its_pod_or_a_failed_request() {
     let pod = pod_with_claims("web", &["data"]);
     for (news, expected) in [
         (News::TimedOut, "Error: binding volumes: context deadline exceeded"),
-        (News::Failed { error: "conflict" }, "Error: conflict"),
+        (News::Failed { error: "conflict", code: Some(409) }, "Error: conflict"),
         (
             News::Changed(Change::Pod { old: Some(&pod), new: None }),
             r#"Error: binding volumes: pod does not exist any more: pod "web" not found"#,

@@ -1,0 +1,39 @@
+//! What plugins ask for besides answering, carried out when the step in which they asked has ended.
+
+use supercargo_framework::Act;
+use supercargo_model::Timestamp;
+
+use super::Scheduler;
+use super::observations::{Observation, Refusal};
+
+impl Scheduler {
+    /// Carries out what plugins have asked for, in the order in which they did. What plugins ask for meanwhile comes after that.
+    pub(super) fn carry_out_acts(&mut self, now: Timestamp) {
+        while !self.engine.acts.is_empty() {
+            let (list, refused) = self.engine.acts.take();
+            // Whoever asked last asked for too much, if anybody did.
+            let last = list.last().map_or("", |(plugin, _)| *plugin);
+            for (plugin, act) in list {
+                self.carry_out(plugin, act, now);
+            }
+            if refused > 0 {
+                self.observe(Observation::ActsRefused {
+                    plugin: last,
+                    acts: refused,
+                    refusal: Refusal::TooMany,
+                });
+            }
+        }
+    }
+
+    fn carry_out(&mut self, plugin: &'static str, act: Act, now: Timestamp) {
+        match act {
+            Act::Allow(uid) => self.allow_waiting(&uid, plugin, now),
+            Act::Reject(uid, status) => self.refuse_waiting(&uid, plugin, &status, now),
+            Act::Activate(uid) => self.with_queue(now, |queue, context| queue.activate(context, &uid)),
+            Act::Order(effect) => self.order_for_plugin(plugin, effect),
+            Act::WakeAt(time) => self.wake_at(plugin, time, now),
+            Act::Count { name, labels } => self.observe(Observation::Counted { plugin, name, labels }),
+        }
+    }
+}

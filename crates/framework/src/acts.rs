@@ -1,0 +1,180 @@
+//! What a plugin may do besides answering.
+//!
+//! Nothing happens at once: what a plugin asks for is noted, and the scheduler carries it out when the step in which it was asked
+//! has ended, in the order in which it was asked. So no plugin sees half of what another one does, and the same history leads to
+//! the same acts.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use supercargo_model::Timestamp;
+
+use crate::effects::Effect;
+use crate::memory::{Memories, Memory};
+use crate::status::Status;
+
+/// So many acts of one step are carried out. What is asked for beyond that is refused, and counted: a step that asks for more
+/// asks in a circle.
+pub const ACTS_PER_STEP_MAX: usize = 1 << 16;
+
+/// The hands of a plugin: what it may do besides answering.
+#[derive(Debug)]
+pub struct Acts<'a> {
+    plugin: &'static str,
+    memories: &'a mut Memories,
+    asked: &'a mut AskedActs,
+}
+
+/// What plugins asked for, and who.
+#[derive(Debug, Default)]
+pub struct AskedActs {
+    list: Vec<(&'static str, Act)>,
+    refused: usize,
+}
+
+/// Something that a plugin asks the scheduler to do.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// See [`Acts::allow`].
+    Allow(Arc<str>),
+    /// See [`Acts::reject`].
+    Reject(Arc<str>, Status),
+    /// See [`Acts::activate`].
+    Activate(Arc<str>),
+    /// See [`Acts::order`].
+    Order(Effect),
+    /// See [`Acts::wake_at`].
+    WakeAt(Timestamp),
+    /// See [`Acts::count`].
+    Count {
+        /// What is counted.
+        name: Cow<'static, str>,
+        /// What tells one count of that name from another.
+        labels: Vec<(Cow<'static, str>, Cow<'static, str>)>,
+    },
+}
+
+impl<'a> Acts<'a> {
+    /// The hands of the plugin of that name. Only a scheduler and tests make them.
+    pub fn new(plugin: &'static str, memories: &'a mut Memories, asked: &'a mut AskedActs) -> Self {
+        Acts { plugin, memories, asked }
+    }
+
+    /// What is remembered, to change it; the default if nothing is yet.
+    ///
+    /// The value is copied before its first change in a step, so that the step can be undone: keep what may grow in a
+    /// [`SharedMap`](crate::SharedMap), of which only the entry is copied that changes.
+    pub fn memory<M: Memory>(&mut self) -> &mut M {
+        self.memories.get_mut()
+    }
+
+    /// What is remembered, if anything is yet. What was changed in this step is seen; `context.memories` are as they were before.
+    pub fn recall<M: Memory>(&self) -> Option<&M> {
+        self.memories.get()
+    }
+
+    /// Lets a pod go that waits at Permit because of this plugin, by UID.
+    pub fn allow(&mut self, uid: &Arc<str>) {
+        self.ask(Act::Allow(uid.clone()));
+    }
+
+    /// Sends a pod back into the queue that waits at Permit, by UID, whoever made it wait.
+    pub fn reject(&mut self, uid: &Arc<str>, status: Status) {
+        self.ask(Act::Reject(uid.clone(), status));
+    }
+
+    /// Has a pod of the queue tried as soon as possible, by UID, however long it would have waited.
+    ///
+    /// What is asked for by Reserve or Permit in a cycle that then fails is not done, as upstream: pods that fail and wake each other
+    /// would never rest.
+    pub fn activate(&mut self, uid: &Arc<str>) {
+        self.ask(Act::Activate(uid.clone()));
+    }
+
+    /// Has something done in the world. Only the leader's orders go out.
+    pub fn order(&mut self, effect: Effect) {
+        self.ask(Act::Order(effect));
+    }
+
+    /// Has the plugin's [`Observe::woken`](crate::Observe::woken) called then, or as soon after that as possible.
+    pub fn wake_at(&mut self, time: Timestamp) {
+        self.ask(Act::WakeAt(time));
+    }
+
+    /// Adds one to a count that the scheduler's metrics show.
+    pub fn count(&mut self, name: impl Into<Cow<'static, str>>, labels: &[(&'static str, &str)]) {
+        let labels = labels.iter().map(|(key, value)| (Cow::Borrowed(*key), Cow::Owned((*value).to_owned())));
+        let act = Act::Count { name: name.into(), labels: labels.collect() };
+        self.ask(act);
+    }
+
+    fn ask(&mut self, act: Act) {
+        if self.asked.list.len() < ACTS_PER_STEP_MAX {
+            self.asked.list.push((self.plugin, act));
+        } else {
+            self.asked.refused += 1;
+        }
+    }
+}
+
+impl AskedActs {
+    /// How many acts wait to be carried out.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether nothing is to be done.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty() && self.refused == 0
+    }
+
+    /// What was asked for, by which plugin, in order; and how much of it was refused because it was too much.
+    pub fn take(&mut self) -> (Vec<(&'static str, Act)>, usize) {
+        (std::mem::take(&mut self.list), std::mem::take(&mut self.refused))
+    }
+
+    /// Takes back what was asked for after the first so many acts.
+    pub fn undo_to(&mut self, kept: usize) {
+        self.list.truncate(kept);
+    }
+
+    /// Takes back the activations that were asked for after the first so many acts.
+    pub fn drop_activations_after(&mut self, kept: usize) {
+        let mut place = 0;
+        self.list.retain(|(_, act)| {
+            place += 1;
+            place <= kept || !matches!(act, Act::Activate(_))
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_asks_in_a_circle_is_cut_short_and_told_of() {
+        let (mut memories, mut asked) = (Memories::default(), AskedActs::default());
+        let mut acts = Acts::new("Circle", &mut memories, &mut asked);
+        for _ in 0..ACTS_PER_STEP_MAX + 3 {
+            acts.activate(&"uid".into());
+        }
+        let (list, refused) = asked.take();
+        assert_eq!((list.len(), refused), (ACTS_PER_STEP_MAX, 3));
+        assert!(asked.is_empty());
+    }
+
+    #[test]
+    fn activations_of_a_cycle_that_fails_are_taken_back_and_nothing_else() {
+        let (mut memories, mut asked) = (Memories::default(), AskedActs::default());
+        let uid: Arc<str> = "uid".into();
+        Acts::new("Earlier", &mut memories, &mut asked).activate(&uid);
+        let mark = asked.len();
+        let mut acts = Acts::new("Later", &mut memories, &mut asked);
+        acts.activate(&uid);
+        acts.allow(&uid);
+        asked.drop_activations_after(mark);
+        let (list, _) = asked.take();
+        assert!(matches!(&list[..], [("Earlier", Act::Activate(_)), ("Later", Act::Allow(_))]), "{list:?}");
+    }
+}

@@ -1,0 +1,49 @@
+//! Hearing of changes between decisions: the point of plugins that keep books, or a status.
+
+use supercargo_model::Pod;
+
+use crate::acts::Acts;
+use crate::cycle::Context;
+use crate::effects::{Conclusion, Effect};
+use crate::events::{Change, ClusterEvent};
+
+/// Hears what happens in the cluster, whether or not a pod is being tried.
+///
+/// Upstream has no such point: its plugins start informers and loops of their own. Here a plugin that lists `.observe()` is told as
+/// soon as a profile has it at any point, or names it under `multiPoint`; if several profiles have it, once, by the arguments of the
+/// first. All calls come one after the other, and in virtual time just as in a live cluster. A panic here ends the process, because
+/// the plugin's books would be wrong from then on; a restart makes them anew.
+#[diagnostic::on_unimplemented(message = "`{Self}` lists `.observe()` but does not implement `Observe`")]
+pub trait Observe: Send + Sync {
+    /// What it wants to be told of. Kinds must be among what the plugin [reads](crate::Plugin::reads).
+    fn events(&self) -> Vec<ClusterEvent>;
+
+    /// Begins, or begins anew: after a start, after another configuration, and when this replica begins to lead. The cluster is known,
+    /// and what was remembered is still there; changes before this were not told one by one.
+    fn started(&self, context: &Context<'_>, acts: &mut Acts<'_>) {
+        let _ = (context, acts);
+    }
+
+    /// Something came, changed or went. Pods that no profile is responsible for are told of once they have a node. The same state
+    /// may be told twice.
+    fn observed(&self, context: &Context<'_>, change: &Change<'_>, acts: &mut Acts<'_>) {
+        let _ = (context, change, acts);
+    }
+
+    /// A pod has run its course; if it was known, it was told to have gone just before. Only plugins whose
+    /// [reads](crate::Reads::finished_pods) include such pods hear of them, and a pod that is listed again is told of again.
+    fn finished(&self, context: &Context<'_>, pod: &Pod, has_succeeded: bool, acts: &mut Acts<'_>) {
+        let _ = (context, pod, has_succeeded, acts);
+    }
+
+    /// A time has come that the plugin asked to be woken at.
+    fn woken(&self, context: &Context<'_>, acts: &mut Acts<'_>) {
+        let _ = (context, acts);
+    }
+
+    /// An order that the plugin gave through its acts has ended. Whoever wants to try again does so with a pause, by
+    /// [`Acts::wake_at`].
+    fn answered(&self, context: &Context<'_>, order: &Effect, conclusion: &Conclusion, acts: &mut Acts<'_>) {
+        let _ = (context, order, conclusion, acts);
+    }
+}

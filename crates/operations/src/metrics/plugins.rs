@@ -1,0 +1,138 @@
+//! What plugins count, and what is counted about them.
+
+use std::collections::BTreeMap;
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+
+use super::Metrics;
+use super::series::{OTHER, SERIES_MAX, Series};
+
+/// The labels of a plugin's count, sorted.
+type CountLabels = Vec<(String, String)>;
+
+/// The metrics about plugins.
+#[derive(Clone, Debug)]
+pub(super) struct PluginSeries {
+    counts: Family<CountLabels, Counter>,
+    /// The counts so far; no more than [`SERIES_MAX`] of them.
+    known: BTreeMap<CountLabels, Counter>,
+    panics: Series<1, Counter>,
+    slow: Series<1, Counter>,
+    refused: Series<2, Counter>,
+}
+
+impl PluginSeries {
+    pub(super) fn new(all: &mut Registry) -> Self {
+        let counts = Family::default();
+        let help = "What plugins count, by the plugin, what it counts, and the plugin's own labels";
+        all.register("supercargo_plugin_counts", help, Family::clone(&counts));
+        PluginSeries {
+            counts,
+            known: BTreeMap::new(),
+            panics: Series::counter(
+                all,
+                "supercargo_plugin_panics",
+                "Number of panics of plugins; their pods are tried again after a backoff",
+                ["plugin"],
+            ),
+            slow: Series::counter(
+                all,
+                "supercargo_plugin_slow",
+                "Number of times that a plugin computed for a second or more for one pod",
+                ["plugin"],
+            ),
+            refused: Series::counter(
+                all,
+                "supercargo_plugin_acts_refused",
+                "Number of things that plugins asked for and that were not done, by why",
+                ["plugin", "reason"],
+            ),
+        }
+    }
+
+    fn count(&mut self, labels: CountLabels) {
+        let labels = match self.known.get(&labels) {
+            Some(counter) => {
+                counter.inc();
+                return;
+            }
+            None if self.known.len() >= SERIES_MAX => {
+                labels.into_iter().map(|(name, _)| (name, OTHER.to_owned())).collect()
+            }
+            None => labels,
+        };
+        let counter = self.counts.get_or_create(&labels).clone();
+        counter.inc();
+        self.known.insert(labels, counter);
+    }
+}
+
+impl Metrics {
+    /// A plugin counted something.
+    pub fn plugin_counted<'a>(
+        &mut self,
+        plugin: &str,
+        name: &str,
+        labels: impl Iterator<Item = (&'a str, &'a str)>,
+    ) {
+        let own = labels.map(|(name, value)| (label_name(name), value.to_owned()));
+        let mut labels: BTreeMap<String, String> = own.collect();
+        labels.insert("plugin".to_owned(), plugin.to_owned());
+        labels.insert("count".to_owned(), name.to_owned());
+        self.plugins.count(labels.into_iter().collect());
+    }
+
+    /// A plugin panicked.
+    pub fn plugin_panicked(&mut self, plugin: &str) {
+        self.plugins.panics.of([plugin]).inc();
+    }
+
+    /// A plugin computed for long for one pod.
+    pub fn plugin_was_slow(&mut self, plugin: &str) {
+        self.plugins.slow.of([plugin]).inc();
+    }
+
+    /// So much that a plugin asked for was not done.
+    pub fn plugin_acts_refused(&mut self, plugin: &str, reason: &str, acts: u64) {
+        self.plugins.refused.of([plugin, reason]).inc_by(acts);
+    }
+}
+
+/// A label as the text format has it: what it does not allow becomes an underscore.
+fn label_name(name: &str) -> String {
+    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let name: String = name.chars().map(|letter| if is_allowed(letter) { letter } else { '_' }).collect();
+    if name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
+        name
+    } else {
+        format!("_{name}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_plugins_count_is_shown_by_their_own_labels_and_limited() {
+        let (mut metrics, exposition) = Metrics::new();
+        let labels = [("group", "a"), ("1st-reason", "x\"y"), ("plugin", "liar")];
+        metrics.plugin_counted("Gangs", "complete", labels.into_iter());
+        metrics.plugin_counted("Gangs", "complete", labels.into_iter());
+        let text = exposition.text();
+        let line = r#"supercargo_plugin_counts_total{_1st_reason="x\"y",count="complete",group="a",plugin="Gangs"} 2"#;
+        assert!(text.lines().any(|found| found == line), "{text}");
+        for number in 0..SERIES_MAX + 5 {
+            metrics.plugin_counted("Gangs", &number.to_string(), [].into_iter());
+        }
+        let text = exposition.text();
+        let series = text.lines().filter(|line| line.starts_with("supercargo_plugin_counts_total{")).count();
+        assert_eq!(series, SERIES_MAX + 1);
+        assert!(
+            text.contains("supercargo_plugin_counts_total{count=\"other\",plugin=\"other\"} 6\n"),
+            "{text}"
+        );
+    }
+}
