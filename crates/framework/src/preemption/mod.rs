@@ -8,7 +8,7 @@
 //! use supercargo_framework::preemption::{PreemptionRules, preempt};
 //! use supercargo_framework::{
 //!     Cycle, Extensions, NoArgs, NodeField, Plugin, PodField, PostFilter, PostFilterResult, Reads, Rehearsal, Rejections,
-//!     Status,
+//!     Status, Writes,
 //! };
 //! use supercargo_model::kinds::PodDisruptionBudget;
 //! use supercargo_model::{LabelLookup, Pod};
@@ -33,11 +33,20 @@
 //!             .node(&[NodeField::Name, NodeField::Pods])
 //!             .kind::<PodDisruptionBudget>()
 //!     }
+//!
+//!     fn writes(&self) -> Writes {
+//!         Writes::nothing().evictions()
+//!     }
 //! }
 //!
 //! impl PreemptionRules for Volunteers {
 //!     fn may_evict(&self, _: &Cycle<'_>, pod: &Pod) -> Result<bool, Status> {
 //!         Ok(pod.labels.label("preemptible") == Some("true"))
+//!     }
+//!
+//!     // It depends on nothing but the pod that goes, so what was found out for one pod holds for the next.
+//!     fn findings_depend_on(&self, _: &Cycle<'_>) -> Option<Vec<u64>> {
+//!         Some(Vec::new())
 //!     }
 //! }
 //!
@@ -84,8 +93,9 @@ pub const MIN_CANDIDATE_NODES_ABSOLUTE: i32 = 100;
 
 /// By which rules a plugin preempts. Each method is kube-scheduler's rule unless the plugin has its own.
 ///
-/// Rules look at the cycle, at pods and nodes, and at whatever else the plugin [reads](crate::Plugin::reads): what the rules
-/// above read are the pod's priority, `preemptionPolicy` and status, a node's name and pods, and disruption budgets.
+/// Rules look at the cycle, at pods and nodes, and at whatever else the plugin [reads](crate::Plugin::reads). What upstream's
+/// rules read are the pod's priority, `preemptionPolicy` and status, a node's name and pods, and disruption budgets. Victims are
+/// evicted only if the plugin declares that it [writes](crate::Plugin::writes) evictions.
 ///
 /// What pods take from one another, such as a quota, belongs into the cycle: a [`PreFilter`](crate::PreFilter) of the
 /// plugin puts it there, and its `remove_pod` and `add_pod` keep it true while pods go and come back.
