@@ -48,6 +48,12 @@ pub(super) struct Search<'a, 'c, R: ?Sized> {
     basis: Option<Basis>,
 }
 
+/// A node without the pods that may go.
+struct Emptied<'a> {
+    gone: Vec<Arc<Pod>>,
+    stage: Box<dyn NodeRehearsal + 'a>,
+}
+
 /// What was found out about a node.
 struct Finding {
     basis: Basis,
@@ -147,7 +153,7 @@ impl<'a, 'c, R: PreemptionRules + ?Sized> Search<'a, 'c, R> {
 
     /// Finds the pods that have to go from a node; as few and as unimportant ones as possible.
     fn find_victims(&self, row: Row) -> Result<Candidate, Status> {
-        let (mut potential, mut stage) = self.take_off(row)?;
+        let Emptied { gone: mut potential, mut stage } = self.take_off(row)?;
         self.fits(&*stage, None)?;
         self.sort_by_importance(&mut potential);
         let (violating, others) = self.budgets.split(&potential);
@@ -167,7 +173,7 @@ impl<'a, 'c, R: PreemptionRules + ?Sized> Search<'a, 'c, R> {
     }
 
     /// Takes all pods that may go off a node. Where there are none, nothing is tried out.
-    fn take_off(&self, row: Row) -> Result<(Vec<Arc<Pod>>, Box<dyn NodeRehearsal + 'a>), Status> {
+    fn take_off(&self, row: Row) -> Result<Emptied<'a>, Status> {
         let node = self.cycle.cluster().node(row);
         let mut in_order = Vec::new();
         if self.rules.asks_in_order() {
@@ -185,7 +191,7 @@ impl<'a, 'c, R: PreemptionRules + ?Sized> Search<'a, 'c, R> {
                 gone.push(pod.clone());
             }
         }
-        stage.map(|stage| (gone, stage)).ok_or_else(|| self.rules.no_victims(self.cycle, node))
+        stage.map(|stage| Emptied { gone, stage }).ok_or_else(|| self.rules.no_victims(self.cycle, node))
     }
 
     /// Puts pods back one by one; those with which the pod does not fit are returned.
