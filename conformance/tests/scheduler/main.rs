@@ -9,6 +9,7 @@ mod observing;
 mod permits;
 mod random;
 mod replacing;
+mod standings;
 mod unknown;
 mod whereabouts;
 mod world;

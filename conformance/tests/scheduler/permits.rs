@@ -15,7 +15,7 @@ use crate::only;
 use crate::world::World;
 
 /// Lets pods with the label `gang` go when two of them have a node.
-struct Pairs;
+pub(crate) struct Pairs;
 
 #[derive(Clone, Default, Deserialize, Serialize)]
 struct Waiting(BTreeSet<Arc<str>>);

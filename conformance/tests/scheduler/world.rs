@@ -97,7 +97,12 @@ impl World {
 
     /// Goes on with another configuration. As the driver does, tells of all pods again if there is a new profile.
     pub(crate) fn reconfigure(&mut self, config: &str) {
-        let profiles = profiles_of(config, &supercargo_plugins::registry());
+        self.reconfigure_with(config, &supercargo_plugins::registry());
+    }
+
+    /// The same with plugins of the test's own.
+    pub(crate) fn reconfigure_with(&mut self, config: &str, registry: &Registry) {
+        let profiles = profiles_of(config, registry);
         let before = self.scheduler.profiles();
         let is_known = |new: &Profile| before.iter().any(|old| old.scheduler_name == new.scheduler_name);
         let is_name_new = !profiles.iter().all(is_known);
@@ -229,6 +234,10 @@ impl World {
 
     pub(crate) fn find(&self, key: &str) -> Option<&Value> {
         self.objects.get(key)
+    }
+
+    pub(crate) fn pods(&self) -> impl Iterator<Item = &Value> {
+        self.objects.values().filter(|object| object["kind"] == "Pod")
     }
 
     pub(crate) fn remove_if_there(&mut self, key: &str) {

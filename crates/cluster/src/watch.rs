@@ -56,6 +56,8 @@ pub(crate) struct Telling {
     pub(crate) number: u64,
     /// How objects are read.
     pub(crate) decoder: Arc<Decoder>,
+    /// Only the objects that this selects are told.
+    pub(crate) field_selector: Option<&'static str>,
 }
 
 /// Something that a watch tells.
@@ -102,7 +104,8 @@ pub async fn watch(
     seed: u64,
     sender: mpsc::Sender<WatchEvent>,
 ) {
-    let (_asking, asked) = watch::channel(Telling { number: 0, decoder });
+    let field_selector = request.field_selector;
+    let (_asking, asked) = watch::channel(Telling { number: 0, decoder, field_selector });
     watch_as_asked(server, request, asked, seed, sender).await;
 }
 

@@ -5,7 +5,7 @@ mod progress;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use supercargo_framework::{Needs, Profile};
+use supercargo_framework::{Needs, PodNeeds, Profile};
 use supercargo_model::{Decoded, Decoder, Everything, KindId};
 use tokio::sync::{mpsc, watch};
 
@@ -34,6 +34,8 @@ pub(crate) struct Watches {
     preparation: Option<Preparation>,
     /// The schedulers whose pods are taken.
     scheduler_names: BTreeSet<String>,
+    /// What is kept of pods.
+    pod_needs: PodNeeds,
     /// The number of the last telling.
     tellings: u64,
 }
@@ -77,6 +79,7 @@ impl Watches {
         tasks: Tasks,
     ) -> (Self, mpsc::Receiver<WatchEvent>) {
         let (sender, watched) = mpsc::channel(WATCHED_WAITING_MAX);
+        let needs = Needs::of(profiles).and_texts(has_extenders);
         let mut watches = Watches {
             server,
             seed,
@@ -86,9 +89,9 @@ impl Watches {
             progress: Progress::default(),
             preparation: None,
             scheduler_names: scheduler_names(profiles),
+            pod_needs: needs.pods(),
             tellings: 0,
         };
-        let needs = Needs::of(profiles).and_texts(has_extenders);
         for kind in needs.kinds() {
             watches.progress.expect(kind, Knowledge::default());
             watches.spawn(kind, &needs);
@@ -172,7 +175,8 @@ impl Watches {
     ///
     /// Pods of a scheduler that had no profile were not kept: if one of those has a profile now, all pods are listed again. That
     /// costs a list at a rare moment; keeping all such pods would cost memory all the time, and what does not fit into a limit
-    /// would be lost. The watch of pods goes on, so that no pod is missed meanwhile.
+    /// would be lost. The watch of pods goes on, so that no pod is missed meanwhile. So it is if plugins read more of pods, or less,
+    /// than those before.
     pub(crate) async fn commit(&mut self, profiles: &[Profile]) -> Vec<Everything> {
         let needs = Needs::of(profiles);
         let kinds = needs.kinds();
@@ -185,7 +189,8 @@ impl Watches {
             self.running.keys().filter(|kind| !kinds.contains(kind)).copied().collect();
         let gone = self.end_all(&unneeded).await;
         let names = scheduler_names(profiles);
-        if !names.is_subset(&self.scheduler_names) {
+        if !names.is_subset(&self.scheduler_names) || needs.pods() != self.pod_needs {
+            self.pod_needs = needs.pods();
             let keeps_texts = self.running.get(&PODS).is_some_and(|pods| pods.texts != Texts::Dropped);
             self.tell_again(PODS, &needs.and_texts(keeps_texts));
         }
@@ -204,7 +209,8 @@ impl Watches {
     pub(crate) fn decode_pod(&self, text: &[u8]) -> Result<Decoded, String> {
         let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
         let keeps_texts = self.running.get(&PODS).is_some_and(|pods| pods.texts != Texts::Dropped);
-        Decoder::new([], keeps_texts).decode_kind(text, PODS).map_err(|error| error.to_string())
+        let decoder = Decoder::new([], keeps_texts).keeping_progress(self.pod_needs.progress);
+        decoder.decode_kind(text, PODS).map_err(|error| error.to_string())
     }
 
     pub(crate) fn abort_all(&mut self) {
@@ -214,11 +220,12 @@ impl Watches {
     }
 
     fn spawn(&mut self, kind: KindId, needs: &Needs) {
-        let field_selector = (kind == PODS && !needs.finished_pods()).then_some(PODS_NOT_FINISHED);
+        let field_selector = self.field_selector(kind);
         let request = WatchRequest { kind, field_selector, is_known: false };
         self.tellings += 1;
         let number = self.tellings;
-        let (asking, asked) = watch::channel(Telling { number, decoder: Arc::new(needs.decoder()) });
+        let decoder = Arc::new(needs.decoder());
+        let (asking, asked) = watch::channel(Telling { number, decoder, field_selector });
         let (server, sender) = (self.server.clone(), self.sender.clone());
         let watching = watch_as_asked(server, request, asked, self.seed, sender);
         // A watch returns only if the driver is gone.
@@ -227,12 +234,16 @@ impl Watches {
         self.running.insert(kind, Running { task, asking, first: number, texts });
     }
 
+    fn field_selector(&self, kind: KindId) -> Option<&'static str> {
+        (kind == PODS && !self.pod_needs.finished).then_some(PODS_NOT_FINISHED)
+    }
+
     /// Asks a watch to tell everything again; the number of that telling.
     fn tell_again(&mut self, kind: KindId, needs: &Needs) -> u64 {
         self.tellings += 1;
         if let Some(running) = self.running.get(&kind) {
-            let decoder = Arc::new(needs.decoder());
-            running.asking.send_replace(Telling { number: self.tellings, decoder });
+            let (decoder, field_selector) = (Arc::new(needs.decoder()), self.field_selector(kind));
+            running.asking.send_replace(Telling { number: self.tellings, decoder, field_selector });
         }
         self.tellings
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use supercargo_framework::{
     Acts, AskedActs, Context, Cycle, CycleState, Fixes, Memories, PostFilterResult, Profile, unfit_message,
 };
-use supercargo_model::{Cluster, ClusterError, Pod, Row, Snapshot, Timestamp};
+use supercargo_model::{Cluster, ClusterError, CountedPods, Pod, Row, Snapshot, Timestamp};
 
 use crate::chance::Seed;
 use crate::decision::{Decision, Outcome};
@@ -119,8 +119,10 @@ impl Engine {
             profile.declare_memories(&mut memories);
         }
         let index = Index::new(&profiles, IndexLimits::default());
+        let mut cluster = Cluster::default();
+        cluster.count_pods(counted_pods(&profiles));
         Engine {
-            cluster: Cluster::default(),
+            cluster,
             profiles,
             options,
             memories,
@@ -146,8 +148,14 @@ impl Engine {
         self.index.statistics()
     }
 
-    /// Goes on with other profiles. What plugins remember stays for those that are still there, or still in use.
-    pub(crate) fn replace(&mut self, profiles: Vec<Profile>, options: EngineOptions, used: &[Arc<Profile>]) {
+    /// Goes on with other profiles. What plugins remember stays for those that are still there, or still in use. True if pods
+    /// are counted by something else from now on: then it has to be said again where those stand that are not bound.
+    pub(crate) fn replace(
+        &mut self,
+        profiles: Vec<Profile>,
+        options: EngineOptions,
+        used: &[Arc<Profile>],
+    ) -> bool {
         let mut declared = Memories::default();
         for profile in profiles.iter().chain(used.iter().map(|profile| &**profile)) {
             profile.declare_memories(&mut declared);
@@ -155,6 +163,9 @@ impl Engine {
         self.memories.keep_declared(&declared);
         self.index = Index::reading(&profiles, &mut self.cluster, self.limits);
         (self.profiles, self.options, self.first_attempt) = (profiles, options, self.attempts);
+        // Bindings that are under way go on with the plugins that they began with, which may read pods too.
+        let used = counted_pods(used.iter().map(|profile| &**profile));
+        self.cluster.count_pods(counted_pods(&self.profiles).and(used))
     }
 
     /// The profiles, in the order of the configuration.
@@ -410,6 +421,12 @@ impl Engine {
         let context = self.options.context(self.cluster.snapshot(), &self.memories, now, attempt);
         Ok(evaluate(profile, context, pod, self.options.rules, thoroughness, &mut self.start))
     }
+}
+
+/// By what the plugins of profiles read where pods stand.
+pub fn counted_pods<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> CountedPods {
+    let reads = profiles.into_iter().filter_map(|profile| profile.reads.as_ref());
+    reads.fold(CountedPods::default(), |counted, reads| counted.and(reads.pods.clone()))
 }
 
 /// What becomes of a pod that fits nowhere.

@@ -22,7 +22,7 @@ mod scoring;
 
 pub use chance::{Seed, Ties};
 pub use decision::{Decision, Outcome};
-pub use engine::{Engine, EngineOptions, Indexing, StaleDecision, UnknownProfile};
+pub use engine::{Engine, EngineOptions, Indexing, StaleDecision, UnknownProfile, counted_pods};
 pub use evaluate::{Evaluation, FilterWord, PluginScores, Rules, Thoroughness, evaluate, feasible_among};
 pub use index::{IndexLimits, IndexStatistics};
 pub use observer::{Attempt, Located, Observer, PerformCounts};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use supercargo_model::{Pod, Snapshot, Timestamp};
+use supercargo_model::{Pod, Pods, Snapshot, Timestamp};
 
 use crate::memory::Memories;
 use crate::quirks::Fixes;
@@ -21,6 +21,16 @@ pub struct Context<'a> {
     pub seed: u64,
     /// Which upstream mistakes are not repeated.
     pub fixes: Fixes,
+}
+
+impl<'a> Context<'a> {
+    /// The pods by label and by namespace, and where they stand: waiting, gated, at Permit, bound, finished. Only what the
+    /// plugin declares is there: [`Reads::pods_by_label`](crate::Reads::pods_by_label) and its neighbours.
+    ///
+    /// A pod that is being tried counts as waiting, also while its own plugins are asked about it.
+    pub fn pods(&self) -> Pods<'a> {
+        self.cluster.pods()
+    }
 }
 
 /// One attempt to place a pod. Plugins leave what they worked out for their later methods in it, by type.

@@ -54,6 +54,7 @@ mod extender;
 mod memory;
 mod needs;
 mod observe;
+mod order;
 mod plugin;
 mod points;
 pub mod preemption;
@@ -80,8 +81,9 @@ pub use effects::{Conclusion, Effect, News, Notice, PodCondition, Step, Subject}
 pub use events::{Actions, Change, ClusterEvent, Enqueue, EventResource, Hint};
 pub use extender::{AskFailure, AskedNode, ExtenderAnswer, ExtenderQuestion, NodeVictims};
 pub use memory::{Memories, Memory};
-pub use needs::Needs;
+pub use needs::{Needs, PodNeeds};
 pub use observe::Observe;
+pub use order::OrderChanges;
 pub use plugin::{Extensions, Plugin, PluginInstance, Point};
 pub use points::{
     Bind, Filter, MAX_NODE_SCORE, NodeRehearsal, NodeScore, Nomination, Normalization, Permit,

@@ -10,11 +10,20 @@ use crate::reads::{Query, QueryAnswer, Reads};
 /// What the plugins of all profiles read: which kinds are watched, how their objects are read, and who else is asked.
 #[derive(Clone, Debug, Default)]
 pub struct Needs {
-    /// What is read of each kind other than pods and nodes, each kind once.
+    /// What is read of each kind other than pods and nodes, each struct that a kind is read into once.
     read: Vec<ReadableKind>,
     keeps_texts: bool,
     queries: Vec<Query>,
-    finished_pods: bool,
+    pods: PodNeeds,
+}
+
+/// What is needed of pods beyond those that wait or run, and what asks for room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PodNeeds {
+    /// Their phases, and when they were scheduled.
+    pub progress: bool,
+    /// Pods that have run their course.
+    pub finished: bool,
 }
 
 impl Needs {
@@ -37,11 +46,12 @@ impl Needs {
             }
         }
         self.keeps_texts |= reads.raw_objects;
-        self.finished_pods |= reads.finished_pods;
+        self.pods.progress |= reads.pod_progress();
+        self.pods.finished |= reads.pods.finished;
     }
 
     fn read(&mut self, kind: ReadableKind) {
-        if !self.read.iter().any(|known| known.id == kind.id) {
+        if !self.read.iter().any(|known| known.is_same(&kind)) {
             self.read.push(kind);
         }
     }
@@ -72,9 +82,9 @@ impl Needs {
         self.keeps_texts
     }
 
-    /// Whether pods that have finished are watched, which nobody else needs.
-    pub fn finished_pods(&self) -> bool {
-        self.finished_pods
+    /// What is needed of pods beyond what every scheduler needs.
+    pub fn pods(&self) -> PodNeeds {
+        self.pods
     }
 
     /// Whom the driver asks besides the API server.
@@ -84,7 +94,7 @@ impl Needs {
 
     /// Reads objects as these profiles want them.
     pub fn decoder(&self) -> Decoder {
-        Decoder::new(self.read.iter().copied(), self.keeps_texts)
+        Decoder::new(self.read.iter().copied(), self.keeps_texts).keeping_progress(self.pods.progress)
     }
 }
 
@@ -95,9 +105,9 @@ mod tests {
     use supercargo_model::kinds::{PersistentVolume, StorageClass};
     use supercargo_model::{Decoded, Kind, KindId, ReadableKind};
 
-    use super::Needs;
+    use super::{Needs, PodNeeds};
     use crate::profile::Profile;
-    use crate::reads::{Query, QueryAnswer, QuerySource, Reads};
+    use crate::reads::{PodField, Query, QueryAnswer, QuerySource, Reads};
 
     fn profile(reads: Reads) -> Profile {
         let mut profile = Profile::new("p");
@@ -138,6 +148,39 @@ mod tests {
             assert_eq!(needs.kinds(), kinds.into_iter().collect(), "{profiles:?}");
             assert_eq!(needs.keeps_texts(), keeps_texts, "{profiles:?}");
             assert_eq!(needs.queries().len(), queries, "{profiles:?}");
+        }
+    }
+
+    #[test]
+    fn plugins_may_read_a_kind_each_into_a_struct_of_its_own() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Provisioner {}
+
+        impl Kind for Provisioner {
+            const ID: KindId = StorageClass::ID;
+        }
+
+        let both = [
+            profile(Reads::nothing().kind::<StorageClass>()),
+            profile(Reads::nothing().kind::<StorageClass>().kind::<Provisioner>()),
+        ];
+        let needs = Needs::of(&both);
+        assert_eq!(needs.read.len(), 2);
+        assert_eq!(needs.kinds().len(), 3, "pods, nodes and storage classes");
+    }
+
+    #[test]
+    fn pods_are_kept_longer_if_one_profile_says_so() {
+        let (progress, finished) =
+            (Reads::nothing().pod(&[PodField::Progress]), Reads::nothing().finished_pods());
+        let table = [
+            (vec![], PodNeeds::default()),
+            (vec![profile(Reads::nothing())], PodNeeds::default()),
+            (vec![profile(progress.clone())], PodNeeds { progress: true, finished: false }),
+            (vec![profile(progress), profile(finished)], PodNeeds { progress: true, finished: true }),
+        ];
+        for (profiles, expected) in table {
+            assert_eq!(Needs::of(&profiles).pods(), expected, "{profiles:?}");
         }
     }
 

@@ -18,6 +18,7 @@ use crate::diagnosis::Rejections;
 use crate::effects::{News, Step};
 use crate::events::ClusterEvent;
 use crate::extender::NodeVictims;
+use crate::order::OrderChanges;
 use crate::preemption::{self, PreemptionRules};
 use crate::status::Status;
 
@@ -44,6 +45,11 @@ pub trait PreEnqueue: Send + Sync {
 pub trait QueueSort: Send + Sync {
     /// Whether `a` goes before `b`.
     fn less(&self, context: &Context<'_>, a: &QueuedPod, b: &QueuedPod) -> bool;
+
+    /// When the order becomes another one though the two pods have not changed; if the plugin does not say, never.
+    fn changes(&self) -> OrderChanges {
+        OrderChanges::never()
+    }
 }
 
 /// A pod that waits to be scheduled.

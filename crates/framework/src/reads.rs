@@ -5,7 +5,7 @@
 //! the same list. A plugin that declares nothing reads everything: always right, only slower.
 
 use serde::Deserialize;
-use supercargo_model::{Kind, KindId, Object, ReadableKind, Snapshot, Timestamp};
+use supercargo_model::{CountedPods, Kind, KindId, Object, ReadableKind, Snapshot, Timestamp};
 
 /// What a plugin reads.
 #[derive(Clone, Debug)]
@@ -26,8 +26,8 @@ pub struct Reads {
     pub memory: bool,
     /// Pods and nodes as they came from the API, with all fields.
     pub raw_objects: bool,
-    /// Pods that have run their course, for whoever [observes](crate::Observe) them. They are not watched otherwise.
-    pub finished_pods: bool,
+    /// Where pods stand: by the values of which labels, by namespace, and whether those that have finished count too.
+    pub pods: CountedPods,
     /// Objects of other kinds, custom resources among them.
     pub kinds: Vec<ReadableKind>,
     /// Answers from outside, fetched by the driver.
@@ -83,9 +83,16 @@ pub enum PodField {
     ResourceClaims,
     /// What the node must be able to do: restart rules, host users and network.
     Features,
+    /// When the pod was created, started, deleted.
     Timestamps,
-    /// `status.nominatedNodeName` and conditions.
+    /// `status.nominatedNodeName`, conditions, and the claims that were made for the pod.
     Status,
+    /// `spec.priorityClassName`
+    PriorityClass,
+    /// The seccomp profiles of the pod and its containers.
+    SeccompProfiles,
+    /// `status.phase`, and when the pod was scheduled. Both are kept only if somebody reads them.
+    Progress,
 }
 
 /// A part of a node's row that a plugin may read.
@@ -104,6 +111,9 @@ pub enum NodeField {
     Pods,
     Images,
     Features,
+    Capacity,
+    /// Its internal addresses.
+    Addresses,
 }
 
 /// Something that the driver asks somebody outside, again and again; the newest answer is the plugin's data.
@@ -199,13 +209,14 @@ impl Reads {
             time: false,
             memory: false,
             raw_objects: false,
-            finished_pods: false,
+            pods: CountedPods::default(),
             kinds: Vec::new(),
             queries: Vec::new(),
         }
     }
 
-    /// May read anything but other kinds, which must always be named: what is not watched cannot be read.
+    /// May read anything but other kinds and where pods stand, which must always be named: what is not watched, or not
+    /// counted, cannot be read.
     pub fn everything() -> Self {
         Reads {
             pod: FieldSet::FULL,
@@ -277,10 +288,25 @@ impl Reads {
         Reads { raw_objects: true, ..self }
     }
 
-    /// Also hears of pods that have run their course, by [`Observe::finished`](crate::Observe::finished).
+    /// Also reads which pods have which value of a label, and where they stand: [`Context::pods`](crate::Context::pods).
     #[must_use]
-    pub fn finished_pods(self) -> Self {
-        Reads { finished_pods: true, ..self }
+    pub fn pods_by_label(mut self, key: impl Into<Box<str>>) -> Self {
+        self.pods.labels.insert(key.into());
+        self
+    }
+
+    /// Also reads which pods are in which namespace, and where they stand.
+    #[must_use]
+    pub fn pods_by_namespace(mut self) -> Self {
+        self.pods.by_namespace = true;
+        self
+    }
+
+    /// Also hears of pods that have run their course: they are not watched otherwise. Where pods are counted, these are too.
+    #[must_use]
+    pub fn finished_pods(mut self) -> Self {
+        self.pods.finished = true;
+        self
     }
 
     /// Also reads the answers to a query.
@@ -288,6 +314,11 @@ impl Reads {
     pub fn query(mut self, query: Query) -> Self {
         self.queries.push(query);
         self
+    }
+
+    /// Whether pods have to know their phases, and when they were scheduled.
+    pub fn pod_progress(&self) -> bool {
+        self.pod.contains(PodField::Progress)
     }
 
     /// Everything that either reads.
@@ -301,7 +332,7 @@ impl Reads {
         self.time |= other.time;
         self.memory |= other.memory;
         self.raw_objects |= other.raw_objects;
-        self.finished_pods |= other.finished_pods;
+        self.pods = self.pods.and(other.pods);
         for kind in other.kinds {
             if !self.kinds.iter().any(|known| known.is_same(&kind)) {
                 self.kinds.push(kind);
@@ -348,7 +379,7 @@ impl<F: Field> FieldSet<F> {
 
 impl PodField {
     /// Every field.
-    pub const ALL: [PodField; 22] = [
+    pub const ALL: [PodField; 25] = [
         PodField::Name,
         PodField::Namespace,
         PodField::Labels,
@@ -371,6 +402,9 @@ impl PodField {
         PodField::Features,
         PodField::Timestamps,
         PodField::Status,
+        PodField::PriorityClass,
+        PodField::SeccompProfiles,
+        PodField::Progress,
     ];
 }
 
@@ -382,7 +416,7 @@ impl Field for PodField {
 
 impl NodeField {
     /// Every field.
-    pub const ALL: [NodeField; 10] = [
+    pub const ALL: [NodeField; 12] = [
         NodeField::Name,
         NodeField::Labels,
         NodeField::Annotations,
@@ -393,6 +427,8 @@ impl NodeField {
         NodeField::Pods,
         NodeField::Images,
         NodeField::Features,
+        NodeField::Capacity,
+        NodeField::Addresses,
     ];
 }
 

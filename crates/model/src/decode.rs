@@ -21,6 +21,7 @@ use crate::wire::{ByGoRules, from_json};
 pub struct Decoder {
     kinds: Vec<ReadableKind>,
     keep_raw: bool,
+    keep_progress: bool,
     /// Kinds other than pods and nodes whose objects keep their text.
     kept: Vec<KindId>,
 }
@@ -125,7 +126,14 @@ impl Decoder {
                 read.push(kind);
             }
         }
-        Decoder { kinds: read, keep_raw, kept: Vec::new() }
+        Decoder { kinds: read, keep_raw, keep_progress: false, kept: Vec::new() }
+    }
+
+    /// Lets pods know their phases and when they were scheduled, if somebody reads that. It takes memory for every pod, and a
+    /// pod that begins to run is a change then.
+    #[must_use]
+    pub fn keeping_progress(self, keep_progress: bool) -> Self {
+        Decoder { keep_progress, ..self }
     }
 
     /// Lets objects of these kinds keep their text, whether or not anybody else reads them.
@@ -158,7 +166,8 @@ impl Decoder {
     pub fn decode_as(&self, json: &str, api_version: &str, kind: &str) -> Result<Decoded, DecodeError> {
         match (api_version, kind) {
             ("v1", "Pod") => {
-                Ok(Decoded::Pod(Box::new(PodWords { raw: self.raw(json), ..read(json, "Pod")? })))
+                let (raw, keeps_progress) = (self.raw(json), self.keep_progress);
+                Ok(Decoded::Pod(Box::new(PodWords { raw, keeps_progress, ..read(json, "Pod")? })))
             }
             ("v1", "Node") => {
                 Ok(Decoded::Node(Box::new(NodeWords { raw: self.raw(json), ..read(json, "Node")? })))

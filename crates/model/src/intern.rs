@@ -9,6 +9,7 @@ use rustc_hash::FxHashSet;
 
 use crate::labels::Labels;
 use crate::pod::{ControllerReference, PodSpec};
+use crate::resources::ResourceList;
 
 /// A shared value. Two handles from one [`Interner`] are equal exactly if they are the same allocation.
 pub struct Interned<T>(Arc<T>);
@@ -19,6 +20,7 @@ pub struct Interner {
     pub(crate) specs: InternTable<PodSpec>,
     pub(crate) labels: InternTable<Labels>,
     pub(crate) controllers: InternTable<ControllerReference>,
+    pub(crate) resources: InternTable<ResourceList>,
     names: InternTable<str>,
 }
 

@@ -26,7 +26,10 @@ pub mod taints;
 mod time;
 pub mod wire;
 
-pub use cluster::{Cluster, ClusterError, NodeRef, Row, Snapshot};
+pub use cluster::{
+    Cluster, ClusterError, CountedPods, NodeRef, PodSet, Pods, Row, Snapshot, Standing, StandingCounts,
+    StandingPod,
+};
 pub use decode::{DecodeError, Decoded, Decoder, FieldPath, FieldStep, OtherVersion, leading_header};
 pub use duration::{GoDuration, InvalidDuration};
 pub use everything::Everything;

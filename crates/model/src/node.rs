@@ -29,6 +29,10 @@ pub struct Node {
     pub allocatable: Resources,
     /// `status.allocatable.pods`
     pub allowed_pods: i64,
+    /// `status.capacity`, as it is written; nodes of one type share it.
+    pub capacity: Interned<ResourceList>,
+    /// The addresses of type `InternalIP` among `status.addresses`.
+    pub internal_addresses: Arc<[Box<str>]>,
     pub(crate) images: Box<[ImageId]>,
     /// `status.declaredFeatures`
     pub declared_features: Box<[Box<str>]>,
@@ -68,11 +72,24 @@ pub(crate) struct NodeStatusWords {
     #[serde(deserialize_with = "null_default")]
     pub(crate) allocatable: ResourceList,
     #[serde(deserialize_with = "null_default")]
+    pub(crate) capacity: ResourceList,
+    #[serde(deserialize_with = "null_default")]
+    pub(crate) addresses: Vec<AddressWords>,
+    #[serde(deserialize_with = "null_default")]
     pub(crate) images: Vec<ImageWords>,
     #[serde(deserialize_with = "null_default")]
     pub(crate) declared_features: Box<[Box<str>]>,
     #[serde(deserialize_with = "conditions")]
     pub(crate) conditions: Labels,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct AddressWords {
+    #[serde(rename = "type", deserialize_with = "null_default")]
+    kind: Box<str>,
+    #[serde(deserialize_with = "null_default")]
+    address: Box<str>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -98,6 +115,14 @@ fn conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Labels, D::E
     Ok(conditions.into_iter().map(|condition| (condition.kind, condition.status)).collect())
 }
 
+impl NodeStatusWords {
+    /// The addresses by which the node is reached from within the cluster.
+    pub(crate) fn internal_addresses(&self) -> Arc<[Box<str>]> {
+        let internal = self.addresses.iter().filter(|address| *address.kind == *"InternalIP");
+        internal.map(|address| address.address.clone()).collect()
+    }
+}
+
 impl NodeWords {
     /// `metadata.name`
     pub fn name(&self) -> &str {
@@ -112,5 +137,28 @@ impl NodeWords {
     /// `metadata`, for whoever makes many nodes of one.
     pub fn metadata_mut(&mut self) -> &mut MetadataWords {
         &mut self.metadata
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Cluster;
+
+    #[test]
+    fn nodes_know_their_capacity_and_internal_addresses() {
+        let node = |name: &str| {
+            let text = format!(
+                r#"{{"metadata":{{"name":"{name}"}},"status":{{"capacity":{{"cpu":"64","memory":"1Gi"}},"addresses":[
+                    {{"type":"Hostname","address":"{name}"}},{{"type":"InternalIP","address":"10.0.0.1"}},
+                    {{"type":"ExternalIP","address":"1.2.3.4"}},{{"type":"InternalIP","address":"fd00::1"}}]}}}}"#
+            );
+            serde_json::from_str(&text).expect("a node")
+        };
+        let mut cluster = Cluster::default();
+        let rows = ["a", "b"].map(|name| cluster.put_node(&node(name)));
+        let [a, b] = rows.map(|row| cluster.snapshot().node(row).facts().clone());
+        assert_eq!((a.capacity.amount("cpu"), a.capacity.amount("memory")), (64_000, 1 << 30));
+        assert!(a.capacity.is_same(&b.capacity), "nodes of one type share it");
+        assert_eq!(*a.internal_addresses, ["10.0.0.1".into(), "fd00::1".into()]);
     }
 }

@@ -83,6 +83,7 @@ pub(crate) fn run(options: &CapacityArguments, registry: &Registry) -> anyhow::R
         files.leave_out_deleted();
         options.namespace.iter().try_for_each(|namespace| files.keep_namespace(namespace))?;
     }
+    files.count_pods(&config.profiles);
     let kinds = of_a_kind(models(&mut files, &options.like)?);
     files.require_nodes()?;
     let mut capacities: Vec<Counted> = Vec::new();

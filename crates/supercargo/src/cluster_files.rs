@@ -6,10 +6,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail};
 use supercargo_dump::{Dumps, Location};
+use supercargo_engine::counted_pods;
 use supercargo_explain::{Missing, Workloads};
+use supercargo_framework::Profile;
 use supercargo_model::kinds::Namespace;
 use supercargo_model::{
-    Cluster, Decoded, Kind, KindId, ObjectKey, Pod, Timestamp, nearest, nearest_first, printable,
+    Cluster, Decoded, Kind, KindId, ObjectKey, Pod, Standing, Timestamp, nearest, nearest_first, printable,
 };
 
 use crate::expected::{self, Expected};
@@ -70,6 +72,16 @@ pub(crate) enum FromFiles {
 const MANIFEST_OBJECTS_MAX: usize = 10_000;
 
 impl ClusterFiles {
+    /// Counts pods by what plugins read.
+    pub(crate) fn count_pods(&mut self, profiles: &[Profile]) {
+        self.cluster.count_pods(counted_pods(profiles));
+        for pod in &self.pending {
+            let is_gated = !pod.spec.scheduling_gates.is_empty();
+            let standing = if is_gated { Standing::Gated } else { Standing::Waiting };
+            self.cluster.set_standing(pod, standing);
+        }
+    }
+
     pub(crate) fn empty(default_namespace: &str, place: &'static str) -> Self {
         ClusterFiles {
             cluster: Cluster::default(),

@@ -140,6 +140,7 @@ pub(crate) fn run(options: &ExplainOptions, registry: &Registry) -> anyhow::Resu
         Ok(gathered) => gathered,
         Err(conflict) => return Ok(conflict),
     };
+    gathered.files.count_pods(&config.profiles);
     let tasks = if names.is_empty() {
         if options.files.is_empty() || !gathered.is_live {
             options.namespace.iter().try_for_each(|namespace| gathered.files.keep_namespace(namespace))?;

@@ -64,6 +64,7 @@ use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::bench::DecideOptions;
+use crate::bench::schedule::ScheduleOptions;
 use crate::capacity::CapacityArguments;
 use crate::config_check::CheckOptions;
 use crate::config_convert::ConvertOptions;
@@ -162,6 +163,12 @@ enum BenchCommand {
     /// decision for such a pod, when nothing is known of its kind yet; it is not among the others. RESIDENT is the
     /// memory of the whole process: run a workload alone to see what it needs.
     Decide(DecideOptions),
+    /// Count the pods a second that go through the whole scheduler, from the queue to the order to bind them
+    ///
+    /// All pods come and wait; then they are taken out of the queue in order, decided for, reserved, permitted and assumed. The
+    /// order in which they are tried is compared with a plain sort of the same moment; a difference is an error. PODS/S is the
+    /// median over the runs, from the first pod that comes to the last that is assumed.
+    Schedule(ScheduleOptions),
 }
 
 #[derive(Debug, Subcommand)]
@@ -240,6 +247,7 @@ fn run(line: CommandLine, registry: &Registry) -> Outcome {
         Command::Dump(options) => dump::run(&options, registry),
         Command::Shadow(options) => shadow::run(&options, registry),
         Command::Bench(BenchCommand::Decide(options)) => bench::run(&options, registry),
+        Command::Bench(BenchCommand::Schedule(options)) => bench::schedule::run(&options, registry),
         Command::NewPlugin(options) => new_plugin::run(&options, registry),
         Command::Verdicts { check_index } => verdicts::run(registry, check_index),
     };

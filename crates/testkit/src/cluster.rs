@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use supercargo_framework::{Context, Cycle, Fixes, Memories};
+use supercargo_framework::{Context, Cycle, Fixes, Memories, Reads};
 use supercargo_model::kinds::{
     DeviceClass, Namespace, PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet,
 };
 use supercargo_model::{
-    Cluster, Decoded, Decoder, Kind, NodeRef, Object, Pod, ReadableKind, Row, Snapshot, Timestamp,
+    Cluster, Decoded, Decoder, Kind, NodeRef, Object, Pod, ReadableKind, Row, Snapshot, Standing, Timestamp,
 };
 
 /// A cluster, and all that a plugin can look at besides.
@@ -54,6 +54,22 @@ impl TestCluster {
     pub fn with(mut self, object: impl Into<Value>) -> Self {
         self.put(object);
         self
+    }
+
+    /// Counts where pods stand by what a plugin reads. Pods that are bound are known; of others a test says where they stand,
+    /// with [`TestCluster::stand`].
+    #[must_use]
+    pub fn counting(mut self, reads: &Reads) -> Self {
+        self.cluster.count_pods(reads.pods.clone());
+        self.snapshot = self.cluster.snapshot().clone();
+        self
+    }
+
+    /// Has a pod that is not bound, and stands there.
+    pub fn stand(&mut self, pod: impl Into<Value>, standing: Standing) {
+        let pod = self.pod(pod);
+        self.cluster.set_standing(&pod, standing);
+        self.snapshot = self.cluster.snapshot().clone();
     }
 
     /// Reads objects of kind `K` too.
@@ -136,7 +152,7 @@ impl TestCluster {
     }
 
     fn decode(&self, object: &Value) -> Decoded {
-        let decoder = Decoder::new(self.kinds.iter().copied(), false);
+        let decoder = Decoder::new(self.kinds.iter().copied(), false).keeping_progress(true);
         decoder.decode(&object.to_string()).unwrap_or_else(|error| panic!("{error}: {object}"))
     }
 }

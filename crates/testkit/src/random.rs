@@ -342,6 +342,11 @@ fn pod_values(field: PodField) -> (Vec<Value>, bool) {
             ])
         }
         PodField::ResourceClaims => spec(&[none, json!({ "resourceClaims": [{ "name": "c" }] })]),
+        PodField::PriorityClass => spec(&[none, json!({ "priorityClassName": "batch" })]),
+        PodField::SeccompProfiles => {
+            spec(&[none, json!({ "securityContext": { "seccompProfile": { "type": "RuntimeDefault" } } })])
+        }
+        PodField::Progress => vec![none, json!({ "status": { "phase": "Unknown" } })],
         PodField::Features => spec(&[none, json!({ "hostNetwork": true, "hostUsers": false })]),
         PodField::Status => vec![none, json!({ "status": { "nominatedNodeName": "n0" } })],
         PodField::Requests => {
@@ -387,6 +392,13 @@ fn node_values(field: NodeField) -> Vec<Value> {
         }
         NodeField::Features => {
             vec![none, json!({ "status": { "declaredFeatures": ["UserNamespacesHostNetworkSupport"] } })]
+        }
+        NodeField::Capacity => vec![none, json!({ "status": { "capacity": { "cpu": "64" } } })],
+        NodeField::Addresses => {
+            vec![
+                none,
+                json!({ "status": { "addresses": [{ "type": "InternalIP", "address": "10.0.0.1" }] } }),
+            ]
         }
     }
 }

@@ -556,7 +556,7 @@ impl Session {
 
     fn selection(&self) -> String {
         let mut query = String::new();
-        if let Some(selector) = self.request.field_selector {
+        if let Some(selector) = self.telling.field_selector {
             query.push_str("&fieldSelector=");
             path::push_escaped(&mut query, selector);
         }

@@ -10,6 +10,7 @@ pub(super) fn project(spec: &PodSpec, fields: FieldSet<PodField>) -> PodSpec {
     let PodSpec {
         scheduler_name,
         priority,
+        priority_class_name,
         preemption_policy,
         scheduling_gates,
         tolerations,
@@ -23,12 +24,14 @@ pub(super) fn project(spec: &PodSpec, fields: FieldSet<PodField>) -> PodSpec {
         init_containers,
         volumes,
         resource_claims,
+        seccomp_profile,
         host_network,
         host_users,
     } = spec;
     PodSpec {
         scheduler_name: scheduler_name.clone(),
         priority: kept(fields, PodField::Priority, priority),
+        priority_class_name: kept(fields, PodField::PriorityClass, priority_class_name),
         preemption_policy: kept(fields, PodField::PreemptionPolicy, preemption_policy),
         scheduling_gates: kept(fields, PodField::SchedulingGates, scheduling_gates),
         tolerations: kept(fields, PodField::Tolerations, tolerations),
@@ -42,6 +45,7 @@ pub(super) fn project(spec: &PodSpec, fields: FieldSet<PodField>) -> PodSpec {
         init_containers: project_containers(init_containers, fields),
         volumes: kept(fields, PodField::Volumes, volumes),
         resource_claims: kept(fields, PodField::ResourceClaims, resource_claims),
+        seccomp_profile: kept(fields, PodField::SeccompProfiles, seccomp_profile),
         host_network: kept(fields, PodField::Features, host_network),
         host_users: kept(fields, PodField::Features, host_users),
     }
@@ -54,8 +58,15 @@ fn kept<T: Clone + Default>(fields: FieldSet<PodField>, field: PodField, value: 
 
 fn project_containers(containers: &[Container], fields: FieldSet<PodField>) -> Box<[Container]> {
     let project = |container: &Container| {
-        let Container { name: _, image, resources, is_sidecar, host_ports, may_restart_all_containers } =
-            container;
+        let Container {
+            name: _,
+            image,
+            resources,
+            is_sidecar,
+            host_ports,
+            may_restart_all_containers,
+            seccomp_profile,
+        } = container;
         Container {
             // No plugin reads the name of a container.
             name: Box::default(),
@@ -64,6 +75,7 @@ fn project_containers(containers: &[Container], fields: FieldSet<PodField>) -> B
             is_sidecar: *is_sidecar,
             host_ports: kept(fields, PodField::HostPorts, host_ports),
             may_restart_all_containers: *may_restart_all_containers,
+            seccomp_profile: kept(fields, PodField::SeccompProfiles, seccomp_profile),
         }
     };
     containers.iter().map(project).collect()

@@ -126,6 +126,7 @@ impl Scheduler {
     fn drop_waiting(&mut self, pod: &Arc<Pod>, now: Timestamp) {
         let told = self.told_pod(&pod.uid);
         self.with_queue(now, |queue, context| queue.remove(context, &pod.uid));
+        self.engine.cluster.clear_standing(&pod.uid);
         self.tell_of_pod(told, None, now);
     }
 

@@ -15,9 +15,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 use supercargo_framework::{
-    ClusterEvent, Conclusion, CycleState, Effect, Nomination, PermitDecision, Plan, Point, Profile, Status,
+    Actions, ClusterEvent, Conclusion, CycleState, Effect, Nomination, PermitDecision, Plan, Point, Profile,
+    Status,
 };
-use supercargo_model::{Cluster, Pod, Row, Timestamp};
+use supercargo_model::{Cluster, Pod, Row, Standing, Timestamp};
 
 use super::Scheduler;
 use super::attempts::Failure;
@@ -243,6 +244,11 @@ impl Binding {
         }
     }
 
+    /// The pod, if it waits at Permit.
+    pub(super) fn pod_at_permit(&self) -> Option<&Arc<Pod>> {
+        matches!(self.stage, Stage::Permit(_)).then_some(&self.pod)
+    }
+
     fn pause(&self) -> Option<&Pause> {
         match &self.stage {
             Stage::PreBind(_, pause) | Stage::Bind(_, pause) => Some(pause),
@@ -275,6 +281,7 @@ impl Scheduler {
                 return self.fail_placed(slot, &node, failure, now);
             }
         };
+        self.queue.hear(&ClusterEvent::pod(Actions::ADD));
         if (!waits.is_empty() || has_plans) && pod.nominated_node_name() != Some(&node) {
             // It may take a while until the pod is bound; whoever plans around it should know.
             let nomination = Nomination::Node(node.clone());
@@ -283,6 +290,7 @@ impl Scheduler {
         let uid = pod.uid.clone();
         let has_waited = !waits.is_empty();
         if has_waited {
+            self.engine.cluster.set_standing(&pod, Standing::AtPermit);
             let plugins = waits.iter().map(|wait| wait.plugin).collect();
             self.observe(Observation::PermitAwaited { pod: pod.clone(), plugins });
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use supercargo_framework::{Actions, Change, ClusterEvent};
+use supercargo_model::pod::GeneratedClaim;
 use supercargo_model::{NodeRef, Object, Pod, Row, Snapshot};
 
 /// Something that happened, kept with what it happened to.
@@ -49,10 +50,17 @@ pub(super) fn pod_update(old: &Pod, new: &Pod) -> Vec<ClusterEvent> {
     if old.spec.tolerations.len() != new.spec.tolerations.len() {
         actions.push(Actions::UPDATE_POD_TOLERATION);
     }
+    if generated_claims(old) != generated_claims(new) {
+        actions.push(Actions::UPDATE_POD_GENERATED_CLAIM);
+    }
     if actions.is_empty() {
         actions.push(Actions::UPDATE);
     }
     actions.into_iter().map(ClusterEvent::pod).collect()
+}
+
+fn generated_claims(pod: &Pod) -> &[GeneratedClaim] {
+    pod.status.as_ref().map_or(&[], |status| &status.generated_claims)
 }
 
 /// Whether a pod takes less of any resource than it did, or nothing any more.

@@ -44,6 +44,13 @@ impl Heap {
         true
     }
 
+    /// Puts all slots where they belong after the order itself has changed.
+    pub(super) fn renew(&mut self, less: impl Fn(Slot, Slot) -> bool) {
+        for place in (0..self.slots.len() / 2).rev() {
+            self.sink(place, &less);
+        }
+    }
+
     /// Moves a slot to where it belongs after what is compared has changed.
     pub(super) fn fix(&mut self, slot: Slot, less: impl Fn(Slot, Slot) -> bool) {
         if let Some(place) = self.places.get(slot).copied().flatten() {

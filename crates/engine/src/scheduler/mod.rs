@@ -25,6 +25,7 @@ mod observing;
 mod queue;
 mod queue_context;
 mod replacing;
+mod standings;
 mod whereabouts;
 
 use std::sync::Arc;
@@ -134,12 +135,16 @@ impl Scheduler {
     /// A scheduler with an empty cluster.
     pub fn new(profiles: Vec<Profile>, options: SchedulerOptions) -> Self {
         let SchedulerOptions { engine, initial_backoff, max_backoff, max_unschedulable } = options;
+        let patience = Patience { initial_backoff, max_backoff, max_unschedulable };
+        let mut queue = Queue::new(patience, &profiles);
+        let engine = Engine::new(profiles, engine);
+        queue.tell_standings(engine.cluster.counts_pods());
         Scheduler {
-            observers: Observers::of(&profiles),
+            observers: Observers::of(engine.profiles()),
             is_cluster_known: true,
             slow_asked: None,
-            engine: Engine::new(profiles, engine),
-            queue: Queue::new(Patience { initial_backoff, max_backoff, max_unschedulable }),
+            engine,
+            queue,
             bindings: Bindings::default(),
             unconfirmed: FxHashSet::default(),
             gone: FxHashSet::default(),
@@ -294,6 +299,7 @@ impl Scheduler {
     /// The same, where it can help only some of the waiting pods.
     fn happened_to(&mut self, happening: Happening, now: Timestamp, concerned: impl Fn(&Pod) -> bool) {
         self.resume_bindings(&happening, now);
+        self.queue.hear(&happening.event);
         if self.queue.listens() {
             self.with_queue(now, |queue, context| queue.react(context, happening, concerned));
         }
@@ -309,6 +315,9 @@ impl Scheduler {
         let context = QueueContext { context, profiles, preempting: &self.preempting };
         let result = act(&mut self.queue, &context);
         let held = self.queue.take_newly_held(&context);
+        for (pod, standing) in self.queue.take_standings() {
+            self.engine.cluster.set_standing(&pod, standing);
+        }
         for (slot, message) in held {
             self.tell_unscheduled(slot, "Unschedulable", message, Nomination::Clear, now);
         }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use supercargo_framework::{Actions, ClusterEvent};
 use supercargo_model::pod::Unscheduled;
-use supercargo_model::{Decoded, Everything, NodeWords, Object, Pod, PodWords, Timestamp};
+use supercargo_model::{Decoded, Everything, NodeWords, Object, Pod, PodWords, Standing, Timestamp};
 
 use super::happenings::{Happening, What, node_update, pod_update};
+use super::queue::Waiting;
 use super::queue_context::profile_of;
 use super::{QueueEvent, Scheduler};
 use crate::planted::{Bug, is_planted};
@@ -72,7 +73,7 @@ impl Scheduler {
         match everything {
             Everything::Pods(uids) => {
                 self.gone.retain(|uid| uids.contains(&**uid));
-                for uid in cluster.unlisted_pods(uids, self.queue.uids()) {
+                for uid in cluster.unlisted_pods(uids, self.queue.uids().chain(cluster.standing_uids())) {
                     self.remove_pod(&uid, now);
                 }
             }
@@ -93,9 +94,10 @@ impl Scheduler {
     /// A pod has run its course: it takes no room any more, and only plugins that asked for such pods hear of it.
     fn put_finished_pod(&mut self, words: PodWords, now: Timestamp) {
         self.remove_pod(&words.metadata().uid, now);
-        if self.hears_finished_pods() {
+        if self.hears_finished_pods() || self.counts_finished_pods() {
             let has_succeeded = words.has_succeeded();
-            let pod = self.engine.cluster.interner().pod(words);
+            let pod = Arc::new(self.engine.cluster.interner().pod(words));
+            self.engine.cluster.set_standing(&pod, Standing::Finished);
             self.tell_of_finished(&pod, has_succeeded, now);
         }
     }
@@ -181,6 +183,9 @@ impl Scheduler {
     ) {
         let told = self.told_pod(&pod.uid);
         let old = self.queue.find(&pod.uid).map(|waiting| waiting.queued.pod.clone());
+        // It counts from now on, so that its own PreEnqueue plugins see it among the others.
+        let standing = self.queue.find(&pod.uid).map_or(Standing::Waiting, Waiting::standing);
+        self.engine.cluster.set_standing(pod, standing);
         self.with_queue(now, |queue, context| queue.update(context, pod, generation, unscheduled));
         let nomination = |pod: &Pod| pod.nominated_node_name().cloned();
         let (before, after) = (old.as_deref().and_then(nomination), nomination(pod));
@@ -218,6 +223,7 @@ impl Scheduler {
         self.victim_leaves(uid);
         let waiting = self.with_queue(now, |queue, context| queue.remove(context, uid));
         self.engine.cluster.clear_nomination(uid);
+        self.engine.cluster.clear_standing(uid);
         match self.engine.cluster.remove_pod(uid) {
             Some(pod) => self.room_freed(pod, now, |_| true),
             None => {

@@ -56,7 +56,7 @@ impl Observers {
                 let reads = profile.plugins().iter().find(|plugin| plugin.name == named.name);
                 observers.plugins.push(Observer {
                     events: named.plugin.events(),
-                    hears_finished_pods: reads.is_some_and(|plugin| plugin.reads.finished_pods),
+                    hears_finished_pods: reads.is_some_and(|plugin| plugin.reads.pods.finished),
                     named: named.clone(),
                 });
             }

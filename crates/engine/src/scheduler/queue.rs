@@ -5,14 +5,17 @@ mod holding;
 mod lengths;
 mod locating;
 mod moving;
+mod ordering;
 mod renewal;
+mod standings;
+mod waking;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
-use supercargo_framework::{Actions, ClusterEvent, QueuedPod};
+use supercargo_framework::{Actions, ClusterEvent, Profile, QueuedPod};
 use supercargo_model::pod::Unscheduled;
 use supercargo_model::{Pod, Timestamp};
 
@@ -21,6 +24,8 @@ use super::heap::{Heap, Slot};
 use super::observations::{Observation, Observations, QueueEvent, QueuePart};
 use super::queue_context::{Gate, QueueContext, Retry};
 pub use lengths::QueueLengths;
+use ordering::Order;
+use standings::Standings;
 
 /// So many happenings are kept for pods that are being tried. For a pod that misses some, any may have helped.
 const HAPPENINGS_MAX: usize = 10_000;
@@ -79,6 +84,7 @@ pub(super) struct Patience {
 #[derive(Debug)]
 pub(super) struct Queue {
     patience: Patience,
+    order: Order,
     pods: Vec<Option<Box<Waiting>>>,
     free: Vec<Slot>,
     by_uid: FxHashMap<Arc<str>, Slot>,
@@ -95,6 +101,7 @@ pub(super) struct Queue {
     pub(super) observations: Observations,
     /// Pods that a plugin began to hold back which wants that to be told.
     newly_held: Vec<Slot>,
+    standings: Standings,
 }
 
 impl Waiting {
@@ -140,9 +147,10 @@ fn whole_seconds(time: Timestamp) -> i64 {
 }
 
 impl Queue {
-    pub(super) fn new(patience: Patience) -> Self {
+    pub(super) fn new(patience: Patience, profiles: &[Profile]) -> Self {
         Queue {
             patience,
+            order: Order::of(profiles),
             pods: Vec::new(),
             free: Vec::new(),
             by_uid: FxHashMap::default(),
@@ -157,12 +165,13 @@ impl Queue {
             next_flush: None,
             observations: Observations::default(),
             newly_held: Vec::new(),
+            standings: Standings::default(),
         }
     }
 
     /// Whether anybody waits to hear what happens.
     pub(super) fn listens(&self) -> bool {
-        !self.unschedulable.is_empty() || !self.in_flight.is_empty()
+        !self.unschedulable.is_empty() || !self.in_flight.is_empty() || self.order.depends_on_events()
     }
 
     /// The pods in the queue, by UID.
@@ -188,6 +197,11 @@ impl Queue {
         self.in_flight.len()
     }
 
+    /// Something happened that the order of pods may depend on.
+    pub(super) fn hear(&mut self, event: &ClusterEvent) {
+        self.order.hear(event);
+    }
+
     /// A pod that is in the queue, or being tried.
     pub(super) fn find(&self, uid: &str) -> Option<&Waiting> {
         self.by_uid.get(uid).map(|slot| self.get(*slot))
@@ -204,7 +218,7 @@ impl Queue {
     }
 
     pub(super) fn get(&self, slot: Slot) -> &Waiting {
-        self.pods[slot].as_deref().expect("slots in use are filled")
+        at(&self.pods, slot)
     }
 
     pub(super) fn get_mut(&mut self, slot: Slot) -> &mut Waiting {
@@ -239,6 +253,7 @@ impl Queue {
         });
         let slot = self.occupy(waiting);
         self.by_uid.insert(pod.uid.clone(), slot);
+        self.order.hear(&ClusterEvent::pod(Actions::ADD));
         self.enter(context, slot, Place::Active, QueueEvent::Waiting(Actions::ADD));
     }
 
@@ -258,7 +273,9 @@ impl Queue {
         let old = std::mem::replace(&mut waiting.queued.pod, pod.clone());
         (waiting.generation, waiting.unscheduled) = (generation, unscheduled);
         let what = || What::Pod { old: Some(old.clone()), new: Some(pod.clone()) };
-        let happenings = pod_update(&old, pod).into_iter().map(|event| Happening { event, what: what() });
+        let events = pod_update(&old, pod);
+        events.iter().for_each(|event| self.order.hear(event));
+        let happenings = events.into_iter().map(|event| Happening { event, what: what() });
         match self.get(slot).place {
             Place::InFlight => happenings.for_each(|happening| self.keep(happening)),
             Place::Active => self.with_active(|heap, less| heap.fix(slot, less), context),
@@ -280,6 +297,7 @@ impl Queue {
     /// Takes a pod out of the queue, wherever it is.
     pub(super) fn remove(&mut self, context: &QueueContext<'_>, uid: &str) -> Option<Box<Waiting>> {
         let slot = self.by_uid.remove(uid)?;
+        self.order.hear(&ClusterEvent::pod(Actions::DELETE));
         self.leave(context, slot);
         self.free.push(slot);
         self.pods[slot].take()
@@ -288,7 +306,7 @@ impl Queue {
     /// Takes the pod that is to be tried next. It stays in the queue's books until [`Queue::put_back`] or
     /// [`Queue::remove`].
     pub(super) fn pop(&mut self, context: &QueueContext<'_>) -> Option<Slot> {
-        let slot = self.active.first().or_else(|| self.backoff.first())?;
+        let slot = self.first_active(context).or_else(|| self.first_in_backoff(context))?;
         if self.get(slot).place == Place::Backoff {
             self.note(QueuePart::Active, QueueEvent::PoppedFromBackoff);
         }
@@ -371,35 +389,6 @@ impl Queue {
         }
     }
 
-    /// Tries a pod as soon as possible, however long it would have waited.
-    pub(super) fn activate(&mut self, context: &QueueContext<'_>, uid: &str) {
-        let Some(slot) = self.by_uid.get(uid).copied() else { return };
-        match self.get(slot).place {
-            Place::Active => {}
-            Place::InFlight => self.get_mut(slot).is_wanted = true,
-            Place::Backoff | Place::ErrorBackoff | Place::Unschedulable => {
-                self.leave(context, slot);
-                self.enter(context, slot, Place::Active, QueueEvent::ForceActivate);
-            }
-        }
-    }
-
-    /// Tries a pod again after a while, because something broke that it waits for.
-    pub(super) fn retry(&mut self, context: &QueueContext<'_>, uid: &str) {
-        let Some(slot) = self.by_uid.get(uid).copied() else { return };
-        match self.get(slot).place {
-            Place::Active | Place::Backoff | Place::ErrorBackoff => {}
-            Place::InFlight => self.get_mut(slot).is_wanted = true,
-            Place::Unschedulable => {
-                let waiting = self.get_mut(slot);
-                waiting.rejectors.clear();
-                waiting.pending.clear();
-                waiting.error_count = waiting.error_count.saturating_add(1);
-                self.requeue(context, slot, Retry::AfterBackoff, QueueEvent::ForceActivate);
-            }
-        }
-    }
-
     /// Tries the pods again that something that happened may help, of those that `concerned` names.
     pub(super) fn react(
         &mut self,
@@ -428,9 +417,11 @@ impl Queue {
     pub(super) fn advance(&mut self, context: &QueueContext<'_>) {
         let now = context.now();
         for place in [Place::Backoff, Place::ErrorBackoff] {
-            while let Some(slot) = self.heap(place).first()
-                && !self.get(slot).is_backing_off(&self.patience, now)
+            while let Some(first) = self.heap(place).first()
+                && !self.get(first).is_backing_off(&self.patience, now)
             {
+                let slot = if place == Place::Backoff { self.first_in_backoff(context) } else { None };
+                let slot = slot.unwrap_or(first);
                 self.leave(context, slot);
                 self.push(context, slot, Place::Active, QueueEvent::BackoffComplete);
             }
@@ -488,6 +479,7 @@ impl Queue {
     /// Lets a pod wait for something to happen.
     fn settle(&mut self, slot: Slot, now: Timestamp, event: QueueEvent) {
         self.note(QueuePart::Unschedulable, event);
+        self.standings.note(slot);
         self.get_mut(slot).place = Place::Unschedulable;
         self.unschedulable.insert(slot);
         self.plan_flush(now);
@@ -501,6 +493,7 @@ impl Queue {
 
     fn push(&mut self, context: &QueueContext<'_>, slot: Slot, place: Place, event: QueueEvent) {
         self.note(if place == Place::Active { QueuePart::Active } else { QueuePart::Backoff }, event);
+        self.standings.note(slot);
         self.arrivals += 1;
         let arrival = self.arrivals;
         let waiting = self.get_mut(slot);
@@ -550,34 +543,6 @@ impl Queue {
 
     fn heap(&self, place: Place) -> &Heap {
         if place == Place::Backoff { &self.backoff } else { &self.error_backoff }
-    }
-
-    fn with_active(
-        &mut self,
-        act: impl FnOnce(&mut Heap, &dyn Fn(Slot, Slot) -> bool),
-        context: &QueueContext<'_>,
-    ) {
-        let pods = &self.pods;
-        act(&mut self.active, &|a, b| context.less(at(pods, a), at(pods, b)));
-    }
-
-    fn with_backoff(
-        &mut self,
-        act: impl FnOnce(&mut Heap, &dyn Fn(Slot, Slot) -> bool),
-        context: &QueueContext<'_>,
-    ) {
-        let (pods, patience) = (&self.pods, &self.patience);
-        act(&mut self.backoff, &|a, b| {
-            let (a, b) = (at(pods, a), at(pods, b));
-            let ends = a.backoff_end(patience).cmp(&b.backoff_end(patience));
-            ends.is_lt() || (ends.is_eq() && context.less(a, b))
-        });
-    }
-
-    fn with_errors(&mut self, act: impl FnOnce(&mut Heap, &dyn Fn(Slot, Slot) -> bool)) {
-        let (pods, patience) = (&self.pods, &self.patience);
-        let rank = |slot| (at(pods, slot).backoff_end(patience), at(pods, slot).arrival);
-        act(&mut self.error_backoff, &|a, b| rank(a) < rank(b));
     }
 }
 

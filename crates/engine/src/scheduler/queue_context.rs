@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use supercargo_framework::{ClusterEvent, Context, Enqueue, Hint, Profile};
+use supercargo_framework::{ClusterEvent, Context, Enqueue, Hint, Profile, QueueSort};
 use supercargo_model::{Pod, Timestamp};
 
 use super::happenings::Happening;
@@ -43,14 +43,14 @@ impl QueueContext<'_> {
         self.context.now
     }
 
-    /// Whether a pod is tried before another. All profiles sort alike; pods that are alike are tried as they came.
-    pub(super) fn less(&self, a: &Waiting, b: &Waiting) -> bool {
-        let sort = self.profiles.first().and_then(|profile| profile.queue_sort.first());
-        let Some(sort) = sort else { return a.arrival < b.arrival };
-        if sort.plugin.less(&self.context, &a.queued, &b.queued) {
+    /// Whether a pod is tried before another at the moment of the context. All profiles sort alike; pods that are alike are
+    /// tried as they came.
+    pub(super) fn less(&self, context: &Context<'_>, a: &Waiting, b: &Waiting) -> bool {
+        let Some(sort) = queue_sort(self.profiles) else { return a.arrival < b.arrival };
+        if sort.less(context, &a.queued, &b.queued) {
             return true;
         }
-        !sort.plugin.less(&self.context, &b.queued, &a.queued) && a.arrival < b.arrival
+        !sort.less(context, &b.queued, &a.queued) && a.arrival < b.arrival
     }
 
     /// The gate that holds the pod back, if one does. The plugin that did so before is asked first.
@@ -130,6 +130,11 @@ impl QueueContext<'_> {
     fn profile(&self, waiting: &Waiting) -> Option<&Profile> {
         profile_of(self.profiles, &waiting.queued.pod).map(|number| &self.profiles[number])
     }
+}
+
+/// The plugin that puts waiting pods in order.
+pub(super) fn queue_sort(profiles: &[Profile]) -> Option<&dyn QueueSort> {
+    Some(&*profiles.first()?.queue_sort.first()?.plugin)
 }
 
 /// The number of the profile that is responsible for a pod.

@@ -28,7 +28,9 @@ impl Scheduler {
         self.leave_to_old_profiles();
         let used: Vec<Arc<Profile>> =
             self.bindings.iter().filter_map(|binding| binding.profile.clone()).collect();
-        self.engine.replace(profiles, options.engine, &used);
+        if self.engine.replace(profiles, options.engine, &used) {
+            self.tell_all_standings();
+        }
         self.extenders = extenders;
         let SchedulerOptions { initial_backoff, max_backoff, max_unschedulable, .. } = options;
         let patience = Patience { initial_backoff, max_backoff, max_unschedulable };

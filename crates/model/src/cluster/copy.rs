@@ -32,6 +32,7 @@ impl Cluster {
             homeless: self.homeless.clone(),
             nominations: self.nominations.clone(),
             changes: Changes::default(),
+            ledger: self.ledger.clone(),
         }
     }
 }

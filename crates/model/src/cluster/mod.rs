@@ -5,6 +5,7 @@
 
 mod adding;
 mod bare;
+mod bound;
 mod changes;
 mod copy;
 mod images;
@@ -12,11 +13,10 @@ mod labels;
 mod nominations;
 mod order;
 mod rows;
+mod standings;
 mod usage;
 
-use std::borrow::Borrow;
 use std::collections::BTreeMap;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use indexmap::IndexSet;
@@ -25,6 +25,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 pub use changes::{Change, Changes};
 pub use images::{ImageId, ImageState};
 pub use labels::{KeyId, LabelPair, LabelTable, ValueId};
+pub use standings::{CountedPods, PodSet, Pods, Standing, StandingCounts, StandingPod};
 pub use usage::Usage;
 
 use crate::intern::Interner;
@@ -35,9 +36,11 @@ use crate::object::{KindId, Object, ObjectKey, Objects};
 use crate::pod::Pod;
 use crate::resources::Resources;
 use crate::taints::Taint;
+use bound::BoundPod;
 use images::ImageTable;
 use order::{ZoneOrder, zone_of};
 use rows::Rows;
+use standings::{Book, Ledger};
 
 /// A node's place in the table. It keeps it for life; afterwards the row is given to another node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,6 +59,8 @@ pub struct Snapshot {
     images: Arc<ImageTable>,
     nominated: Arc<BTreeMap<Arc<str>, Vec<Arc<Pod>>>>,
     objects: Objects,
+    /// Where pods stand, if anybody reads it.
+    book: Option<Arc<Book>>,
 }
 
 /// A row: a node and what its pods take of it. Both are empty in rows that wait for a new node.
@@ -93,11 +98,8 @@ pub struct Cluster {
     /// The node that each nominated pod waits for, by UID.
     nominations: FxHashMap<Arc<str>, Arc<str>>,
     changes: Changes,
+    ledger: Ledger,
 }
-
-/// A bound pod that is looked up by its UID, which it holds itself: a map would hold it twice.
-#[derive(Debug)]
-struct BoundPod(Arc<Pod>);
 
 /// Why a pod cannot be put into the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -453,6 +455,7 @@ impl Cluster {
         self.state.version += 1;
         self.clear_nomination(&pod.uid);
         *Arc::make_mut(&mut self.state.priorities).entry(pod.priority()).or_default() += 1;
+        self.stands(pod, Standing::Bound);
         Ok(())
     }
 
@@ -467,6 +470,7 @@ impl Cluster {
         let node_name = pod.node_name.as_ref()?;
         self.state.version += 1;
         self.uncount_priority(pod.priority());
+        self.stands_nowhere(uid);
         match self.state.row_of(node_name) {
             Some(row) => {
                 self.state.nodes.get_mut(row.0 as usize).usage.remove(uid);
@@ -555,6 +559,8 @@ impl Cluster {
             unschedulable: words.spec.unschedulable,
             allocatable: Resources::from_list(&words.status.allocatable),
             allowed_pods: words.status.allocatable.amount(crate::names::resource::PODS),
+            capacity: self.interner.resources.intern(words.status.capacity.clone()),
+            internal_addresses: words.status.internal_addresses(),
             images: Arc::make_mut(&mut self.state.images).add_node(&words.status.images),
             declared_features: words.status.declared_features.clone(),
             conditions: self.interner.labels.intern(words.status.conditions.clone()),
@@ -570,26 +576,6 @@ fn node_of(pod: &Pod) -> Result<Arc<str>, ClusterError> {
     }
     pod.node_name.clone().ok_or_else(|| ClusterError::NotBound { pod: pod.key() })
 }
-
-impl Borrow<str> for BoundPod {
-    fn borrow(&self) -> &str {
-        &self.0.uid
-    }
-}
-
-impl Hash for BoundPod {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.uid.hash(state);
-    }
-}
-
-impl PartialEq for BoundPod {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.uid == other.0.uid
-    }
-}
-
-impl Eq for BoundPod {}
 
 #[cfg(test)]
 mod tests;

@@ -16,7 +16,9 @@ const POD: &str = r#"{
   "spec": {
     "nodeName": "a", "schedulerName": "other", "priority": 3, "preemptionPolicy": "Never", "hostNetwork": true,
     "hostUsers": false, "overhead": { "cpu": "1m" }, "resources": { "requests": { "cpu": "4" }, "limits": { "cpu": "5" } },
-    "schedulingGates": [{ "name": "gate" }], "resourceClaims": [{ "name": "claim" }],
+    "schedulingGates": [{ "name": "gate" }], "priorityClassName": "high",
+    "resourceClaims": [{ "name": "claim", "resourceClaimName": "c" }, { "name": "own", "resourceClaimTemplateName": "t" }],
+    "securityContext": { "seccompProfile": { "type": "Localhost", "localhostProfile": "p.json" } },
     "nodeSelector": { "disk": "ssd" },
     "tolerations": [{ "key": "k", "operator": "Exists", "value": "v", "effect": "NoSchedule" }],
     "affinity": {
@@ -64,7 +66,8 @@ const NODE: &str = r#"{
   "apiVersion": "v1", "kind": "Node",
   "metadata": { "name": "a", "labels": { "zone": "z" }, "annotations": { "note": "x" } },
   "spec": { "unschedulable": true, "taints": [{ "key": "k", "value": "v", "effect": "NoExecute" }] },
-  "status": { "allocatable": { "cpu": "4", "pods": "110" }, "declaredFeatures": ["f"],
+  "status": { "allocatable": { "cpu": "4", "pods": "110" }, "capacity": { "cpu": "5" }, "declaredFeatures": ["f"],
+    "addresses": [{ "type": "InternalIP", "address": "10.0.0.1" }],
     "images": [{ "names": ["i"], "sizeBytes": 7 }] }
 }"#;
 
@@ -78,6 +81,7 @@ const MAPS: &[(&str, &str)] = &[
     ("limits", "0"),
     ("overhead", "0"),
     ("allocatable", "0"),
+    ("capacity", "0"),
     ("allocatedResources", "0"),
 ];
 

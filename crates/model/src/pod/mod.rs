@@ -4,6 +4,7 @@
 //! common ([`PodSpec`], labels, annotations) is parsed once and shared; a [`Pod`] itself is small.
 
 mod affinity;
+mod progress;
 mod requests;
 mod spec;
 mod words;
@@ -11,10 +12,11 @@ mod words;
 use std::sync::Arc;
 
 pub use affinity::{PodAffinity, PodAffinityTerm, TermNamespaces, WeightedPodAffinityTerm};
+pub use progress::{GeneratedClaim, PodPhase};
 pub use requests::PodRequests;
 pub use spec::{
-    Container, HostPort, InclusionPolicy, NodeAffinity, PodSpec, PreemptionPolicy, SpreadConstraint, Volume,
-    VolumeSource, WhenUnsatisfiable,
+    ClaimSource, Container, HostPort, InclusionPolicy, NodeAffinity, PodResourceClaim, PodSpec,
+    PreemptionPolicy, SeccompProfile, SpreadConstraint, Volume, VolumeSource, WhenUnsatisfiable,
 };
 pub use words::{PodWords, Unscheduled};
 
@@ -63,6 +65,12 @@ pub struct PodStatus {
     pub resized: Option<PodRequests>,
     /// The scheduler evicted the pod: condition `DisruptionTarget` with reason `PreemptionByScheduler`.
     pub preempted_by_scheduler: bool,
+    /// `status.phase`, if somebody reads it ([`crate::Decoder::keeping_progress`]); see [`Pod::phase`].
+    pub phase: Option<PodPhase>,
+    /// When condition `PodScheduled` became `True`, if somebody reads it.
+    pub scheduled_at: Option<Timestamp>,
+    /// `status.resourceClaimStatuses`: the claims that were made for the pod.
+    pub generated_claims: Box<[GeneratedClaim]>,
 }
 
 /// The owner that controls a pod.
@@ -89,6 +97,30 @@ impl Pod {
         self.status.as_ref()?.nominated_node_name.as_ref()
     }
 
+    /// `status.phase`. Where it is not kept, what it is nearly always: `Running` on a node, `Pending` without one.
+    pub fn phase(&self) -> PodPhase {
+        let usual = if self.node_name.is_some() { PodPhase::Running } else { PodPhase::Pending };
+        self.status.as_ref().and_then(|status| status.phase).unwrap_or(usual)
+    }
+
+    /// When the pod was scheduled: since when its condition `PodScheduled` is `True`. Known only if somebody reads it.
+    pub fn scheduled_at(&self) -> Option<Timestamp> {
+        self.status.as_ref()?.scheduled_at
+    }
+
+    /// The ResourceClaim that an entry of `spec.resourceClaims` stands for, by name; none if it has not been made yet, or
+    /// none is needed.
+    pub fn claim_name<'a>(&'a self, claim: &'a PodResourceClaim) -> Option<&'a str> {
+        match &claim.source {
+            ClaimSource::Claim(name) => Some(name),
+            ClaimSource::Template(_) => {
+                let mut generated = self.status.iter().flat_map(|status| &status.generated_claims);
+                generated.find(|generated| generated.name == claim.name)?.claim_name.as_deref()
+            }
+            ClaimSource::Unknown => None,
+        }
+    }
+
     /// Whether the pod is being deleted.
     pub fn is_terminating(&self) -> bool {
         self.deleted_at.is_some()
@@ -104,3 +136,6 @@ impl Pod {
         format!("{}/{}", self.namespace, self.name)
     }
 }
+
+#[cfg(test)]
+mod tests;

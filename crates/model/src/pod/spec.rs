@@ -3,7 +3,8 @@
 use super::affinity::PodAffinity;
 use super::requests::PodRequests;
 use super::words::{
-    ContainerWords, DiskWords, NodeAffinityWords, SpecWords, SpreadConstraintWords, VolumeWords,
+    ClaimWords, ContainerWords, DiskWords, NodeAffinityWords, SecurityWords, SpecWords,
+    SpreadConstraintWords, VolumeWords,
 };
 use crate::labels::{LabelSelector, Labels, SelectorError};
 use crate::node_selector::{NodeSelector, PreferredTerm, SelectableNode};
@@ -17,6 +18,8 @@ pub struct PodSpec {
     pub scheduler_name: Box<str>,
     /// `priority`, 0 if unset.
     pub priority: i32,
+    /// `priorityClassName`, empty if unset.
+    pub priority_class_name: Box<str>,
     /// `preemptionPolicy`
     pub preemption_policy: PreemptionPolicy,
     /// `schedulingGates`, by name.
@@ -41,8 +44,10 @@ pub struct PodSpec {
     pub init_containers: Box<[Container]>,
     /// The volumes that matter for placement.
     pub volumes: Box<[Volume]>,
-    /// `resourceClaims`, by name.
-    pub resource_claims: Box<[Box<str>]>,
+    /// `resourceClaims`
+    pub resource_claims: Box<[PodResourceClaim]>,
+    /// `securityContext.seccompProfile`: holds for containers that have none of their own.
+    pub seccomp_profile: Option<Box<SeccompProfile>>,
     /// `hostNetwork`
     pub host_network: bool,
     /// `hostUsers`, true if unset.
@@ -73,6 +78,41 @@ pub struct Container {
     pub host_ports: Box<[HostPort]>,
     /// Whether a restart rule may restart the whole pod.
     pub may_restart_all_containers: bool,
+    /// `securityContext.seccompProfile`
+    pub seccomp_profile: Option<Box<SeccompProfile>>,
+}
+
+/// Which system calls a container may make.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum SeccompProfile {
+    /// The container runtime's own.
+    RuntimeDefault,
+    /// All.
+    Unconfined,
+    /// A profile on the node, by its path below the kubelet's folder of profiles.
+    Localhost(Box<str>),
+    /// A type that nobody knows.
+    Other(Box<str>),
+}
+
+/// A ResourceClaim that a pod needs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PodResourceClaim {
+    /// What containers know it by.
+    pub name: Box<str>,
+    /// Where it comes from.
+    pub source: ClaimSource,
+}
+
+/// Where a ResourceClaim of a pod comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ClaimSource {
+    /// It is there, by this name.
+    Claim(Box<str>),
+    /// One is made for the pod from the template of this name; see [`super::Pod::claim_name`].
+    Template(Box<str>),
+    /// The pod does not say. The API server admits no such pod.
+    Unknown,
 }
 
 /// A port that is taken on the host.
@@ -198,6 +238,7 @@ impl PodSpec {
         PodSpec {
             scheduler_name: words.scheduler_name.clone(),
             priority: words.priority.unwrap_or(0),
+            priority_class_name: words.priority_class_name.clone(),
             preemption_policy: match words.preemption_policy.as_deref() {
                 Some("Never") => PreemptionPolicy::Never,
                 _ => PreemptionPolicy::PreemptLowerPriority,
@@ -220,7 +261,8 @@ impl PodSpec {
             containers: words.containers.iter().map(Container::parse).collect(),
             init_containers: words.init_containers.iter().map(Container::parse).collect(),
             volumes: words.volumes.iter().filter_map(Volume::parse).collect(),
-            resource_claims: words.resource_claims.iter().map(|claim| claim.name.clone()).collect(),
+            resource_claims: words.resource_claims.iter().map(PodResourceClaim::parse).collect(),
+            seccomp_profile: SeccompProfile::parse(&words.security_context),
             host_network: words.host_network,
             host_users: words.host_users.unwrap_or(true),
         }
@@ -242,6 +284,11 @@ impl PodSpec {
     pub fn host_ports(&self) -> impl Iterator<Item = &HostPort> {
         let sidecars = self.init_containers.iter().filter(|container| container.is_sidecar);
         sidecars.chain(&self.containers).flat_map(|container| &container.host_ports)
+    }
+
+    /// The seccomp profile that holds for a container of the pod: its own, or the pod's.
+    pub fn seccomp_profile_of<'a>(&'a self, container: &'a Container) -> Option<&'a SeccompProfile> {
+        container.seccomp_profile.as_deref().or(self.seccomp_profile.as_deref())
     }
 
     /// The names of the claims that the pod mounts (ephemeral ones not included).
@@ -302,7 +349,31 @@ impl Container {
                 .collect(),
             may_restart_all_containers: (words.restart_policy_rules.iter())
                 .any(|rule| rule.action == "RestartAllContainers"),
+            seccomp_profile: SeccompProfile::parse(&words.security_context),
         }
+    }
+}
+
+impl PodResourceClaim {
+    fn parse(words: &ClaimWords) -> Self {
+        let source = match (&words.resource_claim_name, &words.resource_claim_template_name) {
+            (Some(name), _) => ClaimSource::Claim(name.clone()),
+            (None, Some(template)) => ClaimSource::Template(template.clone()),
+            (None, None) => ClaimSource::Unknown,
+        };
+        PodResourceClaim { name: words.name.clone(), source }
+    }
+}
+
+impl SeccompProfile {
+    fn parse(words: &SecurityWords) -> Option<Box<Self>> {
+        let words = words.seccomp_profile.as_deref()?;
+        Some(Box::new(match &*words.kind {
+            "RuntimeDefault" => SeccompProfile::RuntimeDefault,
+            "Unconfined" => SeccompProfile::Unconfined,
+            "Localhost" => SeccompProfile::Localhost(words.localhost_profile.clone()),
+            _ => SeccompProfile::Other(words.kind.clone()),
+        }))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::{ControllerReference, Pod, PodRequests, PodSpec, PodStatus};
+use super::{ControllerReference, GeneratedClaim, Pod, PodPhase, PodRequests, PodSpec, PodStatus};
 use crate::decode::{FieldPath, FieldStep};
 use crate::labels::{LabelSelectorWords, Labels};
 use crate::node_selector::{NodeSelectorWords, PreferredTermWords};
@@ -30,6 +30,9 @@ pub struct PodWords {
     /// The object as it came, if it is to be kept.
     #[serde(skip)]
     pub raw: Option<Arc<RawObject>>,
+    /// Whether the pod is to know its phase, and when it was scheduled.
+    #[serde(skip)]
+    pub(crate) keeps_progress: bool,
 }
 
 /// What a pod says about why it was not scheduled.
@@ -46,7 +49,12 @@ pub struct Unscheduled {
 impl PodWords {
     /// Whether the pod has run its course and takes no room any more. kube-scheduler does not watch such pods.
     pub fn is_finished(&self) -> bool {
-        matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
+        self.phase().is_finished()
+    }
+
+    /// `status.phase`
+    pub fn phase(&self) -> PodPhase {
+        PodPhase::parse(&self.status.phase)
     }
 
     /// Whether the pod has run its course as it should.
@@ -149,12 +157,16 @@ pub(crate) struct SpecWords {
     pub(super) preemption_policy: Option<String>,
     pub(super) priority: Option<i32>,
     #[serde(deserialize_with = "null_default")]
-    pub(super) resource_claims: Vec<NameWords>,
+    pub(super) priority_class_name: Box<str>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) resource_claims: Vec<ClaimWords>,
     pub(super) resources: Option<ResourceRequirements>,
     #[serde(deserialize_with = "null_default")]
     pub(super) scheduler_name: Box<str>,
     #[serde(deserialize_with = "null_default")]
     pub(super) scheduling_gates: Vec<NameWords>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) security_context: SecurityWords,
     #[serde(deserialize_with = "null_default")]
     pub(super) tolerations: Vec<Toleration>,
     #[serde(deserialize_with = "null_default")]
@@ -168,6 +180,31 @@ pub(crate) struct SpecWords {
 pub(super) struct NameWords {
     #[serde(deserialize_with = "null_default")]
     pub(super) name: Box<str>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ClaimWords {
+    #[serde(deserialize_with = "null_default")]
+    pub(super) name: Box<str>,
+    pub(super) resource_claim_name: Option<Box<str>>,
+    pub(super) resource_claim_template_name: Option<Box<str>>,
+}
+
+/// A security context, of a pod or a container.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct SecurityWords {
+    pub(super) seccomp_profile: Option<Box<SeccompWords>>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct SeccompWords {
+    #[serde(rename = "type", deserialize_with = "null_default")]
+    pub(super) kind: Box<str>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) localhost_profile: Box<str>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -247,6 +284,8 @@ pub(super) struct ContainerWords {
     pub(super) restart_policy: Option<String>,
     #[serde(deserialize_with = "null_default")]
     pub(super) restart_policy_rules: Vec<RestartRuleWords>,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) security_context: SecurityWords,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -332,6 +371,8 @@ pub(crate) struct StatusWords {
     pub(super) resources: Option<ResourceRequirements>,
     #[serde(deserialize_with = "null_default")]
     pub(super) allocated_resources: ResourceList,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) resource_claim_statuses: Box<[GeneratedClaim]>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -361,7 +402,8 @@ pub(super) struct ContainerStatusWords {
 impl crate::Interner {
     /// Makes a pod of its words, sharing what it has in common with others.
     pub fn pod(&mut self, words: PodWords) -> Pod {
-        let PodWords { metadata, spec, status, raw } = words;
+        let phase = words.phase();
+        let PodWords { metadata, spec, status, raw, keeps_progress } = words;
         let some_name = |name: Option<Arc<str>>, interner: &mut Self| {
             name.filter(|name| !name.is_empty()).map(|name| interner.name(&name))
         };
@@ -375,6 +417,9 @@ impl crate::Interner {
                     && condition.status == "True"
                     && condition.reason == "PreemptionByScheduler"
             }),
+            phase: keeps_progress.then_some(phase),
+            scheduled_at: scheduled_at(&status.conditions).filter(|_| keeps_progress),
+            generated_claims: status.resource_claim_statuses,
         };
         Pod {
             name: metadata.name.into(),
@@ -399,4 +444,11 @@ impl crate::Interner {
             raw,
         }
     }
+}
+
+/// Since when the pod is scheduled.
+fn scheduled_at(conditions: &[ConditionWords]) -> Option<Timestamp> {
+    let is_meant =
+        |condition: &&ConditionWords| condition.kind == "PodScheduled" && condition.status == "True";
+    conditions.iter().find(is_meant)?.last_transition_time
 }

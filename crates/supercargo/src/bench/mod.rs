@@ -1,4 +1,4 @@
-//! `supercargo bench decide`.
+//! `supercargo bench decide`, and `bench schedule` beside it.
 //!
 //! The timer starts at a parsed pod and ends when the pod is assumed on its node. Each decision is measured from the end
 //! of the one before, so that one look at the clock a decision is enough; what happens between two decisions, such as a
@@ -11,6 +11,7 @@ mod objects;
 mod pods;
 mod report;
 mod scene;
+pub(crate) mod schedule;
 mod workloads;
 
 #[cfg(test)]

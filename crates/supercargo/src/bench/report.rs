@@ -90,19 +90,25 @@ pub(super) fn table(reports: &[Report]) -> String {
             format!("{} of {}", grouped(report.checked as u64), grouped(report.decisions as u64)),
         ]
     }));
-    let widths: [usize; HEAD.len()] = std::array::from_fn(|column| {
+    let text = aligned(&lines);
+    let peak = reports.iter().filter_map(|report| report.peak_rss_bytes).max();
+    text + &peak.map(|peak| format!("most memory at any time: {}\n", mebibytes(peak))).unwrap_or_default()
+}
+
+/// Lines of as many cells, the first of each to the left and all others to the right.
+pub(super) fn aligned<const COLUMNS: usize>(lines: &[[String; COLUMNS]]) -> String {
+    let widths: [usize; COLUMNS] = std::array::from_fn(|column| {
         lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0)
     });
     let mut text = String::new();
-    for line in &lines {
-        text.push_str(&format!("{:<width$}", line[0], width = widths[0]));
-        for (cell, width) in line.iter().zip(widths).skip(1) {
-            text.push_str(&format!("  {cell:>width$}"));
+    for line in lines {
+        for (column, (cell, width)) in line.iter().zip(widths).enumerate() {
+            let cell = if column == 0 { format!("{cell:<width$}") } else { format!("  {cell:>width$}") };
+            text.push_str(&cell);
         }
         text.push('\n');
     }
-    let peak = reports.iter().filter_map(|report| report.peak_rss_bytes).max();
-    text + &peak.map(|peak| format!("most memory at any time: {}\n", mebibytes(peak))).unwrap_or_default()
+    text
 }
 
 /// Three digits, and a unit.
@@ -127,7 +133,7 @@ fn mebibytes(bytes: u64) -> String {
 }
 
 /// With a comma before every three digits.
-fn grouped(number: u64) -> String {
+pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

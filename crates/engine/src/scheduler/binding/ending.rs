@@ -85,6 +85,7 @@ impl Scheduler {
         self.unconfirmed.remove(uid);
         let taken = self.take_back(uid, now).map(|(pod, ..)| pod);
         self.with_queue(now, |queue, context| queue.remove(context, uid));
+        self.engine.cluster.clear_standing(uid);
         if let Some(pod) = taken.or_else(|| self.engine.cluster.remove_pod(uid)) {
             self.room_freed(pod, now, |_| true);
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use supercargo_framework::{ClusterEvent, Conclusion, Effect, ExtenderQuestion, News, Point, Status, Step};
-use supercargo_model::{Pod, Timestamp};
+use supercargo_model::{Pod, Standing, Timestamp};
 
 use super::resolving::Onward;
 use super::{Binder, Binding, Pause, QueueEntry, Stage, failure};
@@ -97,6 +97,9 @@ impl Scheduler {
             self.bindings.change(uid, |binding| binding.entry = QueueEntry::Held(waiting));
         }
         if has_waited {
+            if let Some(pod) = self.bindings.get(uid).map(|binding| binding.pod.clone()) {
+                self.engine.cluster.set_standing(&pod, Standing::Bound);
+            }
             self.observe(Observation::PermitWaited { result: "Success", took });
         }
     }

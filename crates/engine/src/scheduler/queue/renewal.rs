@@ -1,5 +1,6 @@
 //! Other plugins: every pod is asked for anew, and nobody is lost.
 
+use super::ordering::Order;
 use super::{Patience, Place, Queue};
 use crate::scheduler::heap::{Heap, Slot};
 use crate::scheduler::observations::QueueEvent;
@@ -13,7 +14,7 @@ impl Queue {
         context: &QueueContext<'_>,
         patience: Patience,
     ) -> Vec<Slot> {
-        self.patience = patience;
+        (self.patience, self.order) = (patience, Order::of(context.profiles));
         // The heaps are in the order of the old plugins.
         (self.active, self.backoff, self.error_backoff) = (Heap::default(), Heap::default(), Heap::default());
         self.unschedulable.clear();

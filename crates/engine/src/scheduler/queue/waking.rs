@@ -1,0 +1,36 @@
+//! Pods that somebody wants to be tried again.
+
+use super::{Place, Queue};
+use crate::scheduler::observations::QueueEvent;
+use crate::scheduler::queue_context::{QueueContext, Retry};
+
+impl Queue {
+    /// Tries a pod as soon as possible, however long it would have waited.
+    pub(in crate::scheduler) fn activate(&mut self, context: &QueueContext<'_>, uid: &str) {
+        let Some(slot) = self.by_uid.get(uid).copied() else { return };
+        match self.get(slot).place {
+            Place::Active => {}
+            Place::InFlight => self.get_mut(slot).is_wanted = true,
+            Place::Backoff | Place::ErrorBackoff | Place::Unschedulable => {
+                self.leave(context, slot);
+                self.enter(context, slot, Place::Active, QueueEvent::ForceActivate);
+            }
+        }
+    }
+
+    /// Tries a pod again after a while, because something broke that it waits for.
+    pub(in crate::scheduler) fn retry(&mut self, context: &QueueContext<'_>, uid: &str) {
+        let Some(slot) = self.by_uid.get(uid).copied() else { return };
+        match self.get(slot).place {
+            Place::Active | Place::Backoff | Place::ErrorBackoff => {}
+            Place::InFlight => self.get_mut(slot).is_wanted = true,
+            Place::Unschedulable => {
+                let waiting = self.get_mut(slot);
+                waiting.rejectors.clear();
+                waiting.pending.clear();
+                waiting.error_count = waiting.error_count.saturating_add(1);
+                self.requeue(context, slot, Retry::AfterBackoff, QueueEvent::ForceActivate);
+            }
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Where pods stand, told to the cluster, which counts them for plugins that read it.
+
+use supercargo_model::Standing;
+
+use super::Scheduler;
+
+impl Scheduler {
+    /// Says of every pod that is not bound where it stands: plugins read something else now.
+    pub(super) fn tell_all_standings(&mut self) {
+        self.queue.tell_standings(self.engine.cluster.counts_pods());
+        for (pod, standing) in self.queue.all_standings() {
+            self.engine.cluster.set_standing(&pod, standing);
+        }
+        for pod in self.bindings.iter().filter_map(|binding| binding.pod_at_permit()) {
+            self.engine.cluster.set_standing(pod, Standing::AtPermit);
+        }
+    }
+
+    /// Whether a plugin counts pods that have run their course.
+    pub(super) fn counts_finished_pods(&mut self) -> bool {
+        self.engine.cluster.snapshot().pods().counted().is_some_and(|counted| counted.finished)
+    }
+}

@@ -1,0 +1,99 @@
+//! When the order of waiting pods becomes another one.
+
+use std::time::Duration;
+
+use supercargo_model::Timestamp;
+
+use crate::events::ClusterEvent;
+
+/// When the order that a [`QueueSort`](crate::QueueSort) puts pods into becomes another one, though the pods have not changed.
+///
+/// The queue keeps its pods in order and never sorts them all unless this says so: an order that depends on more than the two
+/// pods has to declare it here, or pods are tried in an order that was right once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OrderChanges {
+    /// How fine the time is that the order depends on; none if it does not depend on time.
+    pub every: Option<Duration>,
+    /// The events that may change the order. Those of pods mean all pods: waiting, given a node, bound.
+    pub events: Vec<ClusterEvent>,
+}
+
+impl OrderChanges {
+    /// The order of two pods depends on nothing but them.
+    pub fn never() -> Self {
+        OrderChanges::default()
+    }
+
+    /// The order depends on the time, and is made anew whenever so much of it has passed.
+    ///
+    /// [`QueueSort::less`](crate::QueueSort::less) finds that time in its context: `now` is a whole multiple of `every`, the last
+    /// one that has passed. The finer it is, the more often all waiting pods are put in order: a second costs nothing, and 50,000
+    /// waiting pods take a few milliseconds each time.
+    pub fn with_time(every: Duration) -> Self {
+        OrderChanges { every: Some(every), ..Self::never() }
+    }
+
+    /// The order depends on what is in the cluster, and may be another one after any of these events.
+    pub fn with_events(events: impl IntoIterator<Item = ClusterEvent>) -> Self {
+        OrderChanges { events: events.into_iter().collect(), ..Self::never() }
+    }
+
+    /// The order depends on what either says.
+    #[must_use]
+    pub fn and(mut self, other: OrderChanges) -> Self {
+        self.every = [self.every, other.every].into_iter().flatten().min();
+        self.events.extend(other.events);
+        self
+    }
+
+    /// The moment whose order holds at a time: itself, if the order does not depend on time.
+    pub fn moment(&self, now: Timestamp) -> Timestamp {
+        let Some(every) = self.every else { return now };
+        // Nothing is finer than the clock, and what is coarser than all times never passes.
+        let every = i64::try_from(every.as_nanos()).unwrap_or(i64::MAX).max(1);
+        Timestamp::from_nanoseconds(now.nanoseconds().div_euclid(every).saturating_mul(every))
+    }
+
+    /// Whether an event may change the order.
+    pub fn covers(&self, event: &ClusterEvent) -> bool {
+        self.events.iter().any(|known| known.covers(event))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::Actions;
+
+    #[test]
+    fn time_passes_in_the_steps_that_were_declared() {
+        let second = Duration::from_secs(1);
+        for (changes, now, expected) in [
+            (OrderChanges::never(), 1_999_999_999, 1_999_999_999),
+            (OrderChanges::with_time(second), 1_999_999_999, 1_000_000_000),
+            (OrderChanges::with_time(second), 2_000_000_000, 2_000_000_000),
+            (OrderChanges::with_time(second), -1, -1_000_000_000),
+            (OrderChanges::with_time(Duration::ZERO), 17, 17),
+            (OrderChanges::with_time(Duration::MAX), 17, 0),
+            (OrderChanges::with_time(Duration::MAX), i64::MIN, i64::MIN + 1),
+            (OrderChanges::with_time(second).and(OrderChanges::with_time(second / 2)), 1_700, 0),
+            (OrderChanges::with_time(second / 2).and(OrderChanges::never()), 700_000_000, 500_000_000),
+        ] {
+            let moment = changes.moment(Timestamp::from_nanoseconds(now));
+            assert_eq!(moment, Timestamp::from_nanoseconds(expected), "{changes:?} at {now}");
+        }
+    }
+
+    #[test]
+    fn events_of_both_count() {
+        let came =
+            |resource: fn(Actions) -> ClusterEvent| OrderChanges::with_events([resource(Actions::ADD)]);
+        let both = came(ClusterEvent::pod).and(came(ClusterEvent::node));
+        assert!(
+            both.covers(&ClusterEvent::pod(Actions::ADD)) && both.covers(&ClusterEvent::node(Actions::ADD))
+        );
+        assert!(!both.covers(&ClusterEvent::pod(Actions::DELETE)));
+        assert!(!OrderChanges::never().covers(&ClusterEvent::pod(Actions::ADD)));
+    }
+}

@@ -1,0 +1,249 @@
+//! `supercargo bench schedule`.
+//!
+//! Pods come, wait in the queue, are taken out of it in order, decided for, reserved, permitted and assumed: everything that a
+//! scheduler does for a pod until the order to bind it is out, without a watch before it and an API server behind it. The time
+//! that the scheduler sees is virtual, so that every run is the same.
+
+mod plugins;
+mod report;
+
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args, value_parser};
+use serde_json::json;
+use supercargo_engine::{Scheduler, SchedulerOptions};
+use supercargo_framework::{Context, Effect, Memories, OrderChanges, Profile, QueuedPod, Registry};
+use supercargo_model::{Decoded, Decoder, Pod, Timestamp};
+
+use super::figures::clock;
+use super::nodes::{NodeKind, NodeMaker};
+use super::scene::{NOW, engine_options};
+use super::{NODES_MAX, PODS_MAX};
+use crate::outcome::Outcome;
+use plugins::{PERMITTED_TOGETHER, add_ageing, add_gangs};
+use report::{Report, table};
+
+/// More runs are taken for a mistake.
+const RUNS_MAX: i64 = 1000;
+/// So much time lies between two pods that come.
+const ARRIVAL: Duration = Duration::from_micros(1);
+/// So much time passes with each attempt: what the slowest workload is to need.
+const ATTEMPT: Duration = Duration::from_micros(10);
+/// The priorities of the pods are below this one.
+const PRIORITIES: usize = 10;
+
+#[derive(Debug, Args)]
+pub(crate) struct ScheduleOptions {
+    /// How many nodes the cluster has
+    #[arg(long, value_name = "N", default_value_t = 5000, value_parser = value_parser!(u32).range(1..=NODES_MAX))]
+    nodes: u32,
+    /// How many pods wait at the same time
+    #[arg(long, value_name = "N", default_value_t = 50_000, value_parser = value_parser!(u32).range(1..=PODS_MAX))]
+    pods: u32,
+    /// The workloads to run; all if none is named
+    #[arg(long = "workload", value_name = "NAME", num_args = 1.., value_delimiter = ',', value_parser = names())]
+    workloads: Vec<String>,
+    /// How many fresh clusters each workload is run on
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..=RUNS_MAX))]
+    runs: u32,
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Plugins that a pod meets on its way.
+#[derive(Debug)]
+struct Workload {
+    name: &'static str,
+    description: &'static str,
+    /// What it adds to the default profile.
+    change: fn(&mut Profile) -> anyhow::Result<()>,
+}
+
+const WORKLOADS: [Workload; 3] = [
+    Workload { name: "default", description: "The default profile", change: |_| Ok(()) },
+    Workload {
+        name: "ageing",
+        description: "Pods become more important as they wait, each at its own pace: the order changes every 10 ms",
+        change: add_ageing,
+    },
+    Workload {
+        name: "gangs",
+        description: "Pods wait at Permit, and go when ten of them have a node",
+        change: add_gangs,
+    },
+];
+
+fn names() -> PossibleValuesParser {
+    PossibleValuesParser::new(
+        WORKLOADS.iter().map(|workload| PossibleValue::new(workload.name).help(workload.description)),
+    )
+}
+
+/// What one run came to.
+#[derive(Debug)]
+struct Run {
+    time: Duration,
+    /// The pods in the order in which they were tried, and when.
+    tried: Vec<(Timestamp, Arc<Pod>)>,
+    /// How many pods are to be bound.
+    bound: usize,
+}
+
+pub(crate) fn run(options: &ScheduleOptions, registry: &Registry) -> anyhow::Result<Outcome> {
+    let mut reports = Vec::new();
+    let result = run_all(options, registry, &mut reports);
+    // What was measured before something went wrong is still worth seeing.
+    let mut outcome = result.map_or_else(|error| Outcome::failure(&error), |()| Outcome::default());
+    outcome.stdout = if options.json { report::lines(&reports)? } else { table(&reports) };
+    Ok(outcome)
+}
+
+fn run_all(options: &ScheduleOptions, registry: &Registry, reports: &mut Vec<Report>) -> anyhow::Result<()> {
+    let (nodes, pods) = (options.nodes as usize, options.pods as usize);
+    let is_chosen = |workload: &&Workload| {
+        options.workloads.is_empty() || options.workloads.iter().any(|name| *name == workload.name)
+    };
+    for workload in WORKLOADS.iter().filter(is_chosen) {
+        let mut profile = super::profile(None, 0, registry)?;
+        (workload.change)(&mut profile)?;
+        let mut times = Vec::new();
+        let mut checked = 0;
+        for _ in 0..options.runs {
+            let run = run_once(&profile, nodes, pods);
+            let run = run.and_then(|run| check(&profile, &run, pods).map(|compared| (run, compared)));
+            let (run, compared) = run.with_context(|| format!("workload {}", workload.name))?;
+            times.push(run.time);
+            checked += compared;
+        }
+        reports.push(Report::new(workload.name, nodes, pods, &times, checked));
+    }
+    Ok(())
+}
+
+/// When the pod of that number comes.
+fn arrival(number: usize) -> Timestamp {
+    NOW.after(ARRIVAL * number as u32)
+}
+
+/// All pods come, then all are tried.
+fn run_once(profile: &Profile, nodes: usize, pods: usize) -> anyhow::Result<Run> {
+    let mut scheduler = Scheduler::new(
+        vec![profile.clone()],
+        SchedulerOptions {
+            engine: engine_options(),
+            initial_backoff: Duration::from_secs(1),
+            max_backoff: Duration::from_secs(10),
+            max_unschedulable: Duration::from_secs(300),
+        },
+    );
+    let maker = NodeMaker::new(NodeKind::Plain);
+    for number in 0..nodes {
+        scheduler.put(Decoded::Node(Box::new(maker.node(number))), NOW);
+    }
+    // Nodes are put in order when somebody looks; that is not part of a decision.
+    scheduler.cluster();
+    let waiting = (0..pods).map(decoded).collect::<anyhow::Result<Vec<Decoded>>>()?;
+    let (mut now, mut tried, mut bound) = (arrival(pods), Vec::with_capacity(pods), 0);
+    let begin = clock();
+    for (number, pod) in waiting.into_iter().enumerate() {
+        scheduler.put(pod, arrival(number));
+    }
+    while let Some(decision) = scheduler.schedule_next(now) {
+        tried.push((now, decision.pod));
+        let orders = scheduler.take_orders();
+        bound += orders.iter().filter(|order| matches!(order.effect, Effect::Bind { .. })).count();
+        drop(scheduler.take_observations());
+        now = now.after(ATTEMPT);
+    }
+    Ok(Run { time: begin.elapsed(), tried, bound })
+}
+
+/// The pod of that number, read but not yet known to anybody.
+fn decoded(number: usize) -> anyhow::Result<Decoded> {
+    /// A prime, so that priorities do not come in order.
+    const STRIDE: usize = 7919;
+    let name = format!("pod-{number}");
+    let text = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": { "name": name, "namespace": "default", "uid": name },
+        "spec": {
+            "schedulerName": "default-scheduler",
+            "priority": number * STRIDE % PRIORITIES,
+            "containers": [{
+                "name": "pause",
+                "image": "registry.k8s.io/pause:3.10.2",
+                "resources": { "requests": { "cpu": "100m", "memory": "500Mi" } },
+            }],
+        },
+    });
+    Decoder::default().decode(&text.to_string()).context("the text of a pod cannot be read")
+}
+
+/// Compares the order in which pods were tried with a naive sort of each moment. How many were compared.
+fn check(profile: &Profile, run: &Run, pods: usize) -> anyhow::Result<usize> {
+    let last_gang = if profile.permit.is_empty() { 0 } else { pods % PERMITTED_TOGETHER };
+    if run.bound != pods - last_gang {
+        bail!("{} of {pods} pods got a node and may go there", run.bound);
+    }
+    let sort = &*profile.queue_sort.first().context("the profile sorts pods")?.plugin;
+    let changes = sort.changes();
+    let mut cluster = supercargo_model::Cluster::default();
+    let (cluster, memories) = (cluster.snapshot(), Memories::default());
+    let context = |now| Context { cluster, now, memories: &memories, seed: 0, fixes: engine_options().fixes };
+    let mut waiting = arrivals(run, pods)?;
+    let mut tried = &*run.tried;
+    while let Some((now, _)) = tried.first() {
+        let moment = changes.moment(*now);
+        let context = context(moment);
+        waiting.sort_by(|(number_a, a), (number_b, b)| {
+            if sort.less(&context, a, b) {
+                Ordering::Less
+            } else if sort.less(&context, b, a) {
+                Ordering::Greater
+            } else {
+                number_a.cmp(number_b)
+            }
+        });
+        let together = tried.iter().take_while(|(now, _)| holds(&changes, *now, moment)).count();
+        for ((_, expected), (now, pod)) in waiting.iter().zip(&tried[..together]) {
+            if expected.pod.uid != pod.uid {
+                let expected = expected.pod.key();
+                bail!("at {now:?} pod {} was tried, but the first by a plain sort is {expected}", pod.key());
+            }
+        }
+        waiting.drain(..together);
+        tried = &tried[together..];
+    }
+    Ok(run.tried.len())
+}
+
+/// Whether the order of a moment is the order at that time.
+fn holds(changes: &OrderChanges, now: Timestamp, moment: Timestamp) -> bool {
+    changes.every.is_none() || changes.moment(now) == moment
+}
+
+/// The pods as the queue got them, with their numbers.
+fn arrivals(run: &Run, pods: usize) -> anyhow::Result<Vec<(usize, QueuedPod)>> {
+    let queued = |(_, pod): &(Timestamp, Arc<Pod>)| {
+        let number: usize = pod.name.strip_prefix("pod-").and_then(|number| number.parse().ok())?;
+        let queued_at = arrival(number);
+        let first_attempt_at = Some(queued_at);
+        Some((number, QueuedPod { pod: pod.clone(), queued_at, first_attempt_at, attempts: 0 }))
+    };
+    let mut arrivals =
+        run.tried.iter().map(queued).collect::<Option<Vec<_>>>().context("a pod without number")?;
+    arrivals.sort_by_key(|(number, _)| *number);
+    if !arrivals.iter().map(|(number, _)| *number).eq(0..pods) {
+        bail!("of {pods} pods not each was tried once: {} attempts", arrivals.len());
+    }
+    Ok(arrivals)
+}

@@ -1,0 +1,124 @@
+//! The plugins that workloads add to the default profile.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use serde::{Deserialize, Serialize};
+use supercargo_framework::{
+    Acts, Context, Cycle, Extensions, Memory, NoArgs, OrderChanges, Permit, PermitDecision, Plugin, Point,
+    Profile, QueueSort, QueuedPod, Reads, Registry,
+};
+use supercargo_model::NodeRef;
+
+/// So many pods are permitted together.
+pub(super) const PERMITTED_TOGETHER: usize = 10;
+/// A pod waits no longer at Permit; no workload takes so long.
+const PERMIT_TIMEOUT: Duration = Duration::from_secs(600);
+/// How often the order of ageing pods changes.
+const AGES_EVERY: Duration = Duration::from_millis(10);
+/// One more of priority is worth so many milliseconds of waiting at the slowest pace.
+const PRIORITY_MILLISECONDS: i64 = 100;
+/// How many paces there are.
+const PACES: i64 = 8;
+
+/// Pods become more important as they wait, each at its own pace.
+#[derive(Debug)]
+struct Ageing;
+
+/// Lets pods go when ten of them have a node.
+#[derive(Debug)]
+struct Gangs;
+
+/// The pods that wait, by UID.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+struct Gathered(Vec<Arc<str>>);
+
+impl Memory for Gathered {
+    const NAME: &'static str = "BenchGangs";
+}
+
+/// Sorts pods by how long they have waited.
+pub(super) fn add_ageing(profile: &mut Profile) -> anyhow::Result<()> {
+    profile.queue_sort.clear();
+    add::<Ageing>(profile, Point::QueueSort)
+}
+
+/// Lets pods wait at Permit.
+pub(super) fn add_gangs(profile: &mut Profile) -> anyhow::Result<()> {
+    add::<Gangs>(profile, Point::Permit)
+}
+
+fn add<P: Plugin>(profile: &mut Profile, point: Point) -> anyhow::Result<()> {
+    let mut registry = Registry::default();
+    registry.register::<P>()?;
+    let plugin = registry.get(P::NAME).context("it was just registered")?;
+    let plugin = plugin.make(None).ok().context("it takes no arguments")?;
+    ensure!(profile.add(&plugin, point, 0), "{} has no {point:?}", P::NAME);
+    Ok(())
+}
+
+fn rank(now: &Context<'_>, queued: &QueuedPod) -> i64 {
+    // Pods of one priority come at different paces.
+    let pace = queued.pod.uid.bytes().map(i64::from).sum::<i64>() % PACES;
+    let waited = now.now.since(queued.queued_at).as_millis() as i64;
+    i64::from(queued.pod.priority()) * PRIORITY_MILLISECONDS + waited * pace
+}
+
+impl Plugin for Ageing {
+    const NAME: &'static str = "BenchAgeing";
+    type Args = NoArgs;
+
+    fn new(_: NoArgs) -> Self {
+        Ageing
+    }
+
+    fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+        points.queue_sort()
+    }
+
+    fn reads(&self) -> Reads {
+        Reads::nothing()
+    }
+}
+
+impl QueueSort for Ageing {
+    fn less(&self, context: &Context<'_>, a: &QueuedPod, b: &QueuedPod) -> bool {
+        rank(context, a) > rank(context, b)
+    }
+
+    fn changes(&self) -> OrderChanges {
+        OrderChanges::with_time(AGES_EVERY)
+    }
+}
+
+impl Plugin for Gangs {
+    const NAME: &'static str = "BenchGangs";
+    type Args = NoArgs;
+
+    fn new(_: NoArgs) -> Self {
+        Gangs
+    }
+
+    fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+        points.permit().remembers::<Gathered>()
+    }
+
+    fn reads(&self) -> Reads {
+        Reads::nothing()
+    }
+}
+
+impl Permit for Gangs {
+    fn permit(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, _: NodeRef<'_>) -> PermitDecision {
+        let gathered = &mut acts.memory::<Gathered>().0;
+        if gathered.len() + 1 < PERMITTED_TOGETHER {
+            gathered.push(cycle.pod.uid.clone());
+            return PermitDecision::wait_until(cycle.context.now.after(PERMIT_TIMEOUT));
+        }
+        for uid in std::mem::take(gathered) {
+            acts.allow(&uid);
+        }
+        PermitDecision::Allow
+    }
+}
