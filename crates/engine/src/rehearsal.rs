@@ -26,6 +26,7 @@ pub(crate) trait Rehearsing {
 #[derive(Clone, Copy)]
 pub(crate) struct RehearsalOf<'a> {
     rehearsing: &'a dyn Rehearsing,
+    findings: Option<Findings<'a>>,
     plugin: usize,
 }
 
@@ -76,7 +77,7 @@ struct NodeStage<'a, 'c> {
 impl<'a> RehearsalOf<'a> {
     /// For the plugin of that number in its profile.
     pub(crate) fn new(rehearsing: &'a dyn Rehearsing, plugin: usize) -> Self {
-        RehearsalOf { rehearsing, plugin }
+        RehearsalOf { rehearsing, findings: rehearsing.findings(), plugin }
     }
 }
 
@@ -86,11 +87,11 @@ impl Rehearsal for RehearsalOf<'_> {
     }
 
     fn recall(&self, row: Row) -> Option<Arc<dyn Any + Send + Sync>> {
-        self.rehearsing.findings()?.recall(self.plugin, row)
+        self.findings?.recall(self.plugin, row)
     }
 
     fn remember(&self, row: Row, finding: Arc<dyn Any + Send + Sync>) {
-        if let Some(findings) = self.rehearsing.findings() {
+        if let Some(findings) = self.findings {
             findings.remember(self.plugin, row, finding);
         }
     }
