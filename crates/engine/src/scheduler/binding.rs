@@ -363,7 +363,7 @@ impl Scheduler {
     ) {
         let row = self.engine.cluster.snapshot().row_of(node);
         let bare = row.is_none().then(|| Cluster::with_bare_node(node));
-        let count = self.reserve_count(profile, pod);
+        let count = self.profile_or_own(profile, pod).map_or(0, |profile| profile.reserve.len());
         for number in (0..count).rev() {
             // A plugin that panics must not keep the others from taking back what is theirs.
             let _ = self.caught_acting(pod, |scheduler| {
@@ -382,10 +382,10 @@ impl Scheduler {
         }
     }
 
-    fn reserve_count(&self, profile: Option<&Profile>, pod: &Pod) -> usize {
+    /// The profile that a binding began with, if that is another than the one that is responsible for the pod now.
+    fn profile_or_own<'a>(&'a self, profile: Option<&'a Profile>, pod: &Pod) -> Option<&'a Profile> {
         let profiles = self.engine.profiles();
-        let responsible = || profile_of(profiles, pod).map(|number| &profiles[number]);
-        profile.or_else(responsible).map_or(0, |profile| profile.reserve.len())
+        profile.or_else(|| profile_of(profiles, pod).map(|number| &profiles[number]))
     }
 
     /// Asks for leave; what is left are those that want the pod to wait.

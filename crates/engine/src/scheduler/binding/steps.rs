@@ -43,6 +43,9 @@ impl Scheduler {
                 Stage::Permit(waits) if !waits.is_empty() => return,
                 Stage::Extender(_) | Stage::Unresolved(_) => return,
                 Stage::Permit(_) => self.leave_permit(uid, now),
+                Stage::PreBind(number, _) if news.is_none() && self.is_prepared(binding, *number) => {
+                    self.leave_pre_bind(uid, now);
+                }
                 Stage::SeekBinder(from) => {
                     let from = *from;
                     if self.ask_binder(uid, from, now) {
@@ -104,6 +107,26 @@ impl Scheduler {
         }
     }
 
+    /// Whether no PreBind plugin from that one on has anything to do for the pod of a binding.
+    fn is_prepared(&self, binding: &Binding, number: usize) -> bool {
+        let pod = &binding.pod;
+        self.profile_or_own(binding.profile.as_deref(), pod).is_some_and(|profile| {
+            profile.pre_bind.iter().skip(number).all(|named| !profile.concerns(named, pod))
+        })
+    }
+
+    /// All plugins have prepared what the pod needs on its node.
+    fn leave_pre_bind(&mut self, uid: &Arc<str>, now: Timestamp) {
+        let left = self.bindings.change(uid, |binding| {
+            let took = now.since(binding.began);
+            (binding.stage, binding.began) = (Stage::SeekBinder(0), now);
+            (binding.pod.clone(), took)
+        });
+        if let Some((pod, took)) = left {
+            self.observe_point(Point::PreBind, &pod, "Success", took);
+        }
+    }
+
     /// Asks the first extender from a place of the configuration on that binds the pod; false if there is none, so that the
     /// plugins bind it.
     fn ask_binder(&mut self, uid: &Arc<str>, from: usize, now: Timestamp) -> bool {
@@ -125,7 +148,6 @@ impl Scheduler {
             return Stepped::Ended(Onward::Fail(Failure::error("the binding has ended".to_owned())));
         };
         let (pod, node, profile) = (binding.pod.clone(), binding.node.clone(), binding.profile.clone());
-        let (began, was_pre_bind) = (binding.began, matches!(binding.stage, Stage::PreBind(..)));
         let Some(row) = self.engine.cluster.snapshot().row_of(&node) else {
             return Stepped::Ended(Onward::Fail(Failure::error(format!("node {node:?} not found"))));
         };
@@ -140,10 +162,8 @@ impl Scheduler {
                 let node = cycle.cluster().node(row);
                 let (number, step, name) = match &stage {
                     Stage::PreBind(number, _) => {
-                        let Some(named) = profile.pre_bind.get(*number) else {
-                            stage = Stage::SeekBinder(0);
-                            return Stepped::On;
-                        };
+                        // If no plugin is left, or none has anything to do, there is no step.
+                        let Some(named) = profile.pre_bind.get(*number) else { return Stepped::On };
                         let step = match &news {
                             _ if !profile.concerns(named, &pod) => Step::Done(Status::skip()),
                             None => named.run(|plugin| plugin.pre_bind(cycle, node)),
@@ -197,16 +217,7 @@ impl Scheduler {
             })
         });
         let stepped = stepped.unwrap_or_else(|panicked| Stepped::Ended(Onward::Fail(panicked.failure())));
-        let ends_pre_bind = was_pre_bind && matches!(stage, Stage::SeekBinder(_));
-        self.bindings.change(uid, |binding| {
-            (binding.state, binding.stage) = (state, stage);
-            if ends_pre_bind {
-                binding.began = now;
-            }
-        });
-        if ends_pre_bind {
-            self.observe_point(Point::PreBind, &pod, "Success", now.since(began));
-        }
+        self.bindings.change(uid, |binding| (binding.state, binding.stage) = (state, stage));
         stepped
     }
 
