@@ -5,14 +5,14 @@
 use std::sync::Arc;
 
 use supercargo_framework::{
-    Code, Context, Cycle, Diagnosis, Named, Nomination, Plan, PostFilterResult, PreBind, Profile, Rehearsal,
-    Rejections, Status,
+    Code, Context, Cycle, Diagnosis, Named, Nomination, Plan, PostFilterResult, PreBind, Profile, Rejections,
+    Status,
 };
 use supercargo_model::{Pod, Row};
 
 use crate::chance::Ties;
 use crate::filtering::{Filters, PreFiltered, candidate_rows, pre_filter};
-use crate::rehearsal::Stage;
+use crate::rehearsal::{RehearsalOf, Rehearsing, Stage};
 use crate::sampling::feasible_nodes_wanted;
 use crate::scoring;
 
@@ -367,7 +367,7 @@ pub(crate) fn run_post_filters(
     profile: &Profile,
     cycle: &Cycle<'_>,
     rejections: &dyn Rejections,
-    rehearsal: &dyn Rehearsal,
+    rehearsing: &dyn Rehearsing,
 ) -> PostFilterResult {
     if profile.post_filter.is_empty() {
         return PostFilterResult { nomination: Nomination::Clear, ..PostFilterResult::default() };
@@ -375,7 +375,8 @@ pub(crate) fn run_post_filters(
     let mut reasons = Vec::new();
     let mut nomination = Nomination::Keep;
     for named in &profile.post_filter {
-        let result = named.run(|plugin| plugin.post_filter(cycle, rejections, rehearsal));
+        let rehearsal = RehearsalOf::new(rehearsing, named.number);
+        let result = named.run(|plugin| plugin.post_filter(cycle, rejections, &rehearsal));
         match result.status.code() {
             Code::Success | Code::UnschedulableAndUnresolvable => return result,
             Code::Unschedulable | Code::Pending => {

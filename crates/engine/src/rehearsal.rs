@@ -11,7 +11,26 @@ use supercargo_model::{NodeRef, Pod, Row};
 use crate::filtering::{Filters, pre_filter};
 use crate::index::Findings;
 
-/// Lets PostFilter plugins try out nodes without the pods on them.
+/// Where PostFilter plugins try out nodes without the pods on them.
+pub(crate) trait Rehearsing {
+    /// Starts with a node as it is.
+    fn node(&self, row: Row) -> Box<dyn NodeRehearsal + '_>;
+
+    /// What was found out before, if that is kept.
+    fn findings(&self) -> Option<Findings<'_>> {
+        None
+    }
+}
+
+/// The same for one plugin: what it finds out is kept apart from what others do.
+#[derive(Clone, Copy)]
+pub(crate) struct RehearsalOf<'a> {
+    rehearsing: &'a dyn Rehearsing,
+    findings: Option<Findings<'a>>,
+    plugin: usize,
+}
+
+/// The usual place, after PreFilter has run.
 pub(crate) struct Stage<'a, 'c> {
     filters: &'a Filters<'a>,
     cycle: &'a Cycle<'c>,
@@ -55,23 +74,40 @@ struct NodeStage<'a, 'c> {
     usage: Usage,
 }
 
-impl Rehearsal for Stage<'_, '_> {
+impl<'a> RehearsalOf<'a> {
+    /// For the plugin of that number in its profile.
+    pub(crate) fn new(rehearsing: &'a dyn Rehearsing, plugin: usize) -> Self {
+        RehearsalOf { rehearsing, findings: rehearsing.findings(), plugin }
+    }
+}
+
+impl Rehearsal for RehearsalOf<'_> {
     fn node(&self, row: Row) -> Box<dyn NodeRehearsal + '_> {
-        NodeStage::boxed(self.filters, self.cycle, row)
+        self.rehearsing.node(row)
     }
 
     fn recall(&self, row: Row) -> Option<Arc<dyn Any + Send + Sync>> {
-        self.findings.and_then(|findings| findings.recall(row))
+        self.findings?.recall(self.plugin, row)
     }
 
     fn remember(&self, row: Row, finding: Arc<dyn Any + Send + Sync>) {
         if let Some(findings) = self.findings {
-            findings.remember(row, finding);
+            findings.remember(self.plugin, row, finding);
         }
     }
 }
 
-impl Rehearsal for LateStage<'_> {
+impl Rehearsing for Stage<'_, '_> {
+    fn node(&self, row: Row) -> Box<dyn NodeRehearsal + '_> {
+        NodeStage::boxed(self.filters, self.cycle, row)
+    }
+
+    fn findings(&self) -> Option<Findings<'_>> {
+        self.findings
+    }
+}
+
+impl Rehearsing for LateStage<'_> {
     fn node(&self, row: Row) -> Box<dyn NodeRehearsal + '_> {
         let (cycle, filters) = self.prepared.get_or_init(|| {
             let mut cycle = Cycle::new(self.pod, self.context.clone());
@@ -92,6 +128,10 @@ impl<'a, 'c: 'a> NodeStage<'a, 'c> {
 impl NodeRehearsal for NodeStage<'_, '_> {
     fn as_node(&self) -> NodeRef<'_> {
         self.cycle.cluster().node_with(self.row, &self.usage)
+    }
+
+    fn cycle(&self) -> &Cycle<'_> {
+        &self.cycle
     }
 
     fn add_pod(&mut self, pod: &Arc<Pod>) -> Status {

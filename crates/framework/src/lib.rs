@@ -37,7 +37,8 @@
 //! ```
 //!
 //! Everything else is an addition to that: [`Args`] for arguments, [`Plugin::reads`] for speed, [`Enqueue`] for
-//! waking pods up only when it helps, [`Memory`] for what outlives a cycle.
+//! waking pods up only when it helps, [`Memory`] for what outlives a cycle, [`preemption`] for evicting pods by one's own
+//! rules.
 
 #![warn(missing_docs)]
 
@@ -56,6 +57,7 @@ mod observe;
 mod order;
 mod plugin;
 mod points;
+pub mod preemption;
 mod profile;
 mod quirks;
 mod reads;

@@ -19,6 +19,7 @@ use crate::effects::{News, Step};
 use crate::events::ClusterEvent;
 use crate::extender::NodeVictims;
 use crate::order::OrderChanges;
+use crate::preemption::{self, PreemptionRules};
 use crate::status::Status;
 
 /// The highest score a node can get from one plugin; the lowest is 0.
@@ -140,6 +141,11 @@ pub trait PostFilter: Send + Sync {
         rehearsal: &dyn Rehearsal,
     ) -> PostFilterResult;
 
+    /// The rules by which it preempts, if it calls [`preemption::preempt`]: then extenders have their say without more.
+    fn preemption(&self) -> Option<&dyn PreemptionRules> {
+        None
+    }
+
     /// The victims on each of the nodes that [`PostFilter::post_filter`] has chosen from, where extenders have a say in that.
     fn candidates(
         &self,
@@ -147,8 +153,8 @@ pub trait PostFilter: Send + Sync {
         rejections: &dyn Rejections,
         rehearsal: &dyn Rehearsal,
     ) -> BTreeMap<Arc<str>, NodeVictims> {
-        let _ = (cycle, rejections, rehearsal);
-        BTreeMap::new()
+        let of_rules = |rules| preemption::candidates(rules, cycle, rejections, rehearsal);
+        self.preemption().map(of_rules).unwrap_or_default()
     }
 
     /// The pod fits nowhere, and that was decided for good: [`PostFilter::post_filter`] may be asked twice, by whoever checks or explains,
@@ -159,8 +165,7 @@ pub trait PostFilter: Send + Sync {
 
     /// Chooses from the candidates that extenders have left.
     fn choose(&self, cycle: &Cycle<'_>, candidates: BTreeMap<Arc<str>, NodeVictims>) -> PostFilterResult {
-        let _ = (cycle, candidates);
-        PostFilterResult::default()
+        self.preemption().map(|rules| preemption::choose(rules, cycle, candidates)).unwrap_or_default()
     }
 }
 
@@ -221,8 +226,8 @@ pub trait Rehearsal {
     /// Starts with a node as it is.
     fn node(&self, row: Row) -> Box<dyn NodeRehearsal + '_>;
 
-    /// What was found out about a node for an earlier pod that the filters cannot tell from this one, if the node has not
-    /// changed since. Whatever else the finding depends on, the plugin has to check itself.
+    /// What this plugin found out about a node for an earlier pod that the filters cannot tell from this one, if the node has
+    /// not changed since. Whatever else the finding depends on, the plugin has to check itself.
     fn recall(&self, row: Row) -> Option<Arc<dyn Any + Send + Sync>> {
         let _ = row;
         None
@@ -238,6 +243,8 @@ pub trait Rehearsal {
 pub trait NodeRehearsal {
     /// The node as it would be.
     fn as_node(&self) -> NodeRef<'_>;
+    /// The cycle as it would be: what PreFilter plugins keep in it, after those pods came and went.
+    fn cycle(&self) -> &Cycle<'_>;
     /// Puts a pod on the node.
     fn add_pod(&mut self, pod: &Arc<Pod>) -> Status;
     /// Takes a pod off the node.

@@ -74,6 +74,7 @@
 //! | speed | [`Plugin::reads`], [`Normalization`], [`columns`], [`counting`] |
 //! | waking pods up when it helps | [`Enqueue`] |
 //! | what outlives a cycle | [`Memory`], [`SharedMap`] |
+//! | evicting pods by one's own rules | [`preemption`] |
 //! | objects of other kinds | [`Kind`], [`kinds`], [`RawObject`] |
 
 #![warn(missing_docs)]
@@ -82,6 +83,7 @@ pub mod prelude;
 
 pub use {serde, serde_json};
 
+pub use supercargo_framework::preemption;
 pub use supercargo_framework::{
     ACTS_PER_STEP_MAX, Act, Actions, Acts, Args, AskedActs, Bind, Change, ClusterEvent, Code, Conclusion,
     Context, Cycle, Effect, Enqueue, EventResource, Extensions, FieldProblem, FieldProblems, Filter, Fixes,

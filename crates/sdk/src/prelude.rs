@@ -11,5 +11,6 @@ pub use crate::{
     Filter, Hint, Kind, KindId, LabelLookup, MAX_NODE_SCORE, Memories, Memory, News, NoArgs, NodeField,
     NodeRef, NodeScore, Normalization, Observe, Permit, PermitDecision, Plugin, Pod, PodField, PostBind,
     PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult, PreScore, QueueSort,
-    QueuedPod, Reads, Reserve, Row, Score, SharedMap, Snapshot, Status, Step, Timestamp, Writes,
+    QueuedPod, Reads, Rehearsal, Rejections, Reserve, Row, Score, SharedMap, Snapshot, Status, Step,
+    Timestamp, Writes,
 };

@@ -32,8 +32,17 @@ pub(crate) struct Unfit<'a> {
     pub(crate) findings: Findings<'a>,
 }
 
-/// What PostFilter plugins found out about rows, by class and row, with the version of the row that it holds for.
-pub(super) type FindingTable = FxHashMap<(u64, u32), (u32, Arc<dyn Any + Send + Sync>)>;
+/// What PostFilter plugins found out about rows, with the version of the row that it holds for.
+pub(super) type FindingTable = FxHashMap<FindingKey, (u32, Arc<dyn Any + Send + Sync>)>;
+
+/// Whose finding it is, and about what.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct FindingKey {
+    /// The generation of the class, which belongs to one profile.
+    class: u64,
+    /// The number of the plugin in the profile, and below it the row: two numbers would take longer to hash.
+    plugin_and_row: u64,
+}
 
 /// The findings of one class.
 #[derive(Clone, Copy)]
@@ -50,19 +59,23 @@ impl<'a> Findings<'a> {
         Findings { table, max, class, log }
     }
 
-    /// What was found out about a row, if it has not changed since.
-    pub(crate) fn recall(&self, row: Row) -> Option<Arc<dyn Any + Send + Sync>> {
+    /// What a plugin found out about a row, if the row has not changed since.
+    pub(crate) fn recall(&self, plugin: usize, row: Row) -> Option<Arc<dyn Any + Send + Sync>> {
         let table = self.table.borrow();
-        let (version, finding) = table.get(&(self.class, row.0))?;
+        let (version, finding) = table.get(&self.key(plugin, row))?;
         (*version == self.log.version(row.0)).then(|| finding.clone())
     }
 
-    pub(crate) fn remember(&self, row: Row, finding: Arc<dyn Any + Send + Sync>) {
+    pub(crate) fn remember(&self, plugin: usize, row: Row, finding: Arc<dyn Any + Send + Sync>) {
         let mut table = self.table.borrow_mut();
         if table.len() >= self.max {
             table.clear();
         }
-        table.insert((self.class, row.0), (self.log.version(row.0), finding));
+        table.insert(self.key(plugin, row), (self.log.version(row.0), finding));
+    }
+
+    fn key(&self, plugin: usize, row: Row) -> FindingKey {
+        FindingKey { class: self.class, plugin_and_row: (plugin as u64) << u32::BITS | u64::from(row.0) }
     }
 }
 

@@ -22,7 +22,7 @@ use super::{Scheduler, Waiter};
 use crate::decision::{Decision, Outcome};
 use crate::evaluate::{Evaluation, Rules, Thoroughness, finish, search};
 use crate::filtering::Filters;
-use crate::rehearsal::Stage as Rehearsing;
+use crate::rehearsal::{RehearsalOf, Stage as RehearsalStage};
 
 /// The highest score that an extender gives.
 const MAX_EXTENDER_SCORE: i64 = 10;
@@ -315,9 +315,11 @@ impl Scheduler {
         finish(profile, &mut cycle, &filters, rules, &mut evaluation, added);
         let has_victims = matches!(evaluation.nomination, Nomination::Node(_));
         let candidates = if has_victims && !self.asked(&pod, |extender| extender.preempts).is_empty() {
-            let stage = Rehearsing::new(&filters, &cycle);
+            let stage = RehearsalStage::new(&filters, &cycle);
             let of_plugin = |(number, named): (usize, &Named<dyn PostFilter>)| {
-                let candidates = named.run(|plugin| plugin.candidates(&cycle, &evaluation.diagnosis, &stage));
+                let rehearsal = RehearsalOf::new(&stage, named.number);
+                let candidates =
+                    named.run(|plugin| plugin.candidates(&cycle, &evaluation.diagnosis, &rehearsal));
                 (!candidates.is_empty()).then_some((number, candidates))
             };
             profile.post_filter.iter().enumerate().find_map(of_plugin)

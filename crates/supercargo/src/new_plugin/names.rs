@@ -76,6 +76,8 @@ pub(super) const PRELUDE_NAMES: &[&str] = &[
     "QueueSort",
     "QueuedPod",
     "Reads",
+    "Rehearsal",
+    "Rejections",
     "Reserve",
     "Row",
     "Score",

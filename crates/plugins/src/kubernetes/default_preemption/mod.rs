@@ -1,23 +1,13 @@
 //! DefaultPreemption: makes room for a pod by evicting pods of lower priority.
 
-mod budgets;
-mod candidates;
-
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
+use supercargo_framework::preemption::{self, PreemptionRules, no_victims, preempt};
 use supercargo_framework::{
-    Actions, Args, ClusterEvent, Code, Context, Cycle, Enqueue, Extensions, FieldProblems, Hint, NodeField,
-    NodeVictims, Nomination, Plugin, PodField, PostFilter, PostFilterResult, PreEnqueue, Reads, Rehearsal,
-    Rejections, Status, Writes, unfit_message,
+    Actions, Args, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, FieldProblems, Hint, NodeField,
+    Plugin, PodField, PostFilter, PostFilterResult, PreEnqueue, Reads, Rehearsal, Rejections, Status, Writes,
 };
+use supercargo_model::Pod;
 use supercargo_model::kinds::PodDisruptionBudget;
-use supercargo_model::pod::PreemptionPolicy;
-use supercargo_model::{Pod, Row};
-
-use budgets::Budgets;
-use candidates::Candidate;
 
 /// # What
 /// When a pod fits nowhere, looks for a node where it would fit if pods of lower priority went, picks the node where
@@ -62,8 +52,8 @@ pub struct DefaultPreemptionArgs {
 
 impl Args for DefaultPreemptionArgs {
     fn complete(&mut self) {
-        self.min_candidate_nodes_percentage.get_or_insert(10);
-        self.min_candidate_nodes_absolute.get_or_insert(100);
+        self.min_candidate_nodes_percentage.get_or_insert(preemption::MIN_CANDIDATE_NODES_PERCENTAGE);
+        self.min_candidate_nodes_absolute.get_or_insert(preemption::MIN_CANDIDATE_NODES_ABSOLUTE);
     }
 
     fn validate(&self, problems: &mut FieldProblems) {
@@ -130,133 +120,28 @@ impl PostFilter for DefaultPreemption {
         rejections: &dyn Rejections,
         rehearsal: &dyn Rehearsal,
     ) -> PostFilterResult {
-        prefixed(self.preempt(cycle, rejections, rehearsal))
+        preempt(self, cycle, rejections, rehearsal)
     }
 
-    fn candidates(
-        &self,
-        cycle: &Cycle<'_>,
-        rejections: &dyn Rejections,
-        rehearsal: &dyn Rehearsal,
-    ) -> BTreeMap<Arc<str>, NodeVictims> {
-        if may_preempt(cycle, rejections).is_err() {
-            return BTreeMap::new();
-        }
-        let potential = rejections.rows(cycle.cluster(), Code::Unschedulable);
-        let (candidates, _) = self.find_candidates(cycle, &potential, rehearsal);
-        let of_node = |candidate: &Arc<Candidate>| {
-            let victims = NodeVictims {
-                pods: candidate.victims.clone(),
-                budget_violations: candidate.violations as i64,
-            };
-            (cycle.cluster().node(candidate.row).name().clone(), victims)
-        };
-        candidates.iter().map(of_node).collect()
-    }
-
-    fn choose(&self, cycle: &Cycle<'_>, candidates: BTreeMap<Arc<str>, NodeVictims>) -> PostFilterResult {
-        let known = candidates.into_iter().filter_map(|(node, victims)| {
-            let row = cycle.cluster().row_of(&node)?;
-            let violations = usize::try_from(victims.budget_violations).unwrap_or(0);
-            Some(Arc::new(Candidate::new(row, victims.pods, violations)))
-        });
-        match candidates::pick(cycle, known.collect()) {
-            Some(best) => nominate(cycle, &best),
-            None => prefixed(PostFilterResult {
-                status: Status::unschedulable("no candidate node for preemption"),
-                ..PostFilterResult::default()
-            }),
-        }
+    fn preemption(&self) -> Option<&dyn PreemptionRules> {
+        Some(self)
     }
 }
 
-/// Says who says it.
-fn prefixed(mut result: PostFilterResult) -> PostFilterResult {
-    if !result.status.reasons().is_empty() {
-        let message = format!("preemption: {}", result.status.message());
-        result.status = Status::new(result.status.code(), [message.into()]);
-    }
-    result
-}
-
-fn nominate(cycle: &Cycle<'_>, candidate: &Candidate) -> PostFilterResult {
-    PostFilterResult {
-        status: Status::success(),
-        nomination: Nomination::Node(cycle.cluster().node(candidate.row).name().clone()),
-        victims: candidate.victims.clone(),
-    }
-}
-
-impl DefaultPreemption {
-    fn preempt(
-        &self,
-        cycle: &Cycle<'_>,
-        rejections: &dyn Rejections,
-        rehearsal: &dyn Rehearsal,
-    ) -> PostFilterResult {
-        let without_result = |status| PostFilterResult { status, ..PostFilterResult::default() };
-        if let Err(reason) = may_preempt(cycle, rejections) {
-            return without_result(Status::unschedulable(reason));
-        }
-        let cluster = cycle.cluster();
-        if cluster.node_count() == 0 {
-            return without_result(Status::error("no nodes available"));
-        }
-        if cluster.lowest_priority().is_none_or(|lowest| lowest >= cycle.pod.priority()) {
-            let count = rejections.count(cluster, Code::Unschedulable);
-            return fruitless(cluster.node_count(), [(&candidates::no_victims(), count)].into_iter(), count);
-        }
-        let potential = rejections.rows(cluster, Code::Unschedulable);
-        let (candidates, statuses) = self.find_candidates(cycle, &potential, rehearsal);
-        let Some(best) = candidates::pick(cycle, candidates) else {
-            let errors: Vec<String> = (statuses.iter())
-                .filter(|(_, status)| status.code() == Code::Error)
-                .map(|(_, status)| status.message())
-                .collect();
-            if !errors.is_empty() {
-                return without_result(Status::error(join_errors(&errors)));
-            }
-            let looked_at = statuses.len();
-            let counts = statuses.iter().map(|(_, status)| (status, 1));
-            return fruitless(cluster.node_count(), counts, looked_at);
-        };
-        nominate(cycle, &best)
+/// The rules are upstream's; what is added saves work.
+impl PreemptionRules for DefaultPreemption {
+    fn candidates_wanted(&self, nodes: usize) -> usize {
+        let (percentage, absolute) = (self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute);
+        preemption::candidates_wanted(percentage, absolute, nodes)
     }
 
-    /// Tries nodes, from a random one on, until enough are found that a choice among them is good enough.
-    fn find_candidates(
-        &self,
-        cycle: &Cycle<'_>,
-        potential: &[Row],
-        rehearsal: &dyn Rehearsal,
-    ) -> (Vec<Arc<Candidate>>, Vec<(Row, Status)>) {
-        let (mut candidates, mut statuses) = (Vec::new(), Vec::new());
-        if potential.is_empty() {
-            return (candidates, statuses);
-        }
-        let budgets = Budgets::read(cycle.cluster());
-        let wanted = self.candidates_wanted(potential.len());
-        let offset = (cycle.context.seed % potential.len() as u64) as usize;
-        for index in 0..potential.len() {
-            let row = potential[(offset + index) % potential.len()];
-            match candidates::try_node(cycle, row, &budgets, rehearsal) {
-                Err(status) => statuses.push((row, status)),
-                Ok(candidate) => {
-                    candidates.push(candidate);
-                    let harmless = candidates.iter().any(|candidate| candidate.violations == 0);
-                    if harmless && candidates.len() >= wanted {
-                        break;
-                    }
-                }
-            }
-        }
-        (candidates, statuses)
+    fn nobody_may_go(&self, cycle: &Cycle<'_>) -> Option<Status> {
+        let lowest = cycle.cluster().lowest_priority();
+        lowest.is_none_or(|lowest| lowest >= cycle.pod.priority()).then(no_victims)
     }
 
-    fn candidates_wanted(&self, potential: usize) -> usize {
-        let share = (potential as i64).saturating_mul(i64::from(self.min_candidate_nodes_percentage)) / 100;
-        let wanted = share.max(i64::from(self.min_candidate_nodes_absolute));
-        usize::try_from(wanted).unwrap_or(0).min(potential)
+    fn findings_depend_on(&self, _: &Cycle<'_>) -> Option<Vec<u64>> {
+        Some(Vec::new())
     }
 }
 
@@ -266,63 +151,8 @@ impl Enqueue for DefaultPreemption {
     }
 
     /// The plugins that rejected the pod know better what helps it.
-    fn hint(&self, _: &Context<'_>, _: &Pod, _: &supercargo_framework::Change<'_>) -> Hint {
+    fn hint(&self, _: &Context<'_>, _: &Pod, _: &Change<'_>) -> Hint {
         Hint::Skip
-    }
-}
-
-/// No node can be made to fit: why not those that were tried, and that the others were not worth trying.
-fn fruitless<'a>(
-    node_count: usize,
-    tried: impl Iterator<Item = (&'a Status, usize)>,
-    tried_count: usize,
-) -> PostFilterResult {
-    let mut counts: Vec<(&Status, usize)> = tried.collect();
-    let others = Status::unresolvable("Preemption is not helpful for scheduling");
-    counts.push((&others, node_count.saturating_sub(tried_count)));
-    PostFilterResult {
-        status: Status::unschedulable(unfit_message(node_count, None, counts.into_iter(), "")),
-        nomination: Nomination::Clear,
-        victims: Vec::new(),
-    }
-}
-
-fn may_preempt(cycle: &Cycle<'_>, rejections: &dyn Rejections) -> Result<(), &'static str> {
-    let pod = cycle.pod;
-    if pod.spec.preemption_policy == PreemptionPolicy::Never {
-        return Err("not eligible due to preemptionPolicy=Never.");
-    }
-    let Some(row) = pod.nominated_node_name().and_then(|name| cycle.cluster().row_of(name)) else {
-        return Ok(());
-    };
-    // It has preempted before. If its node came to nothing it may do so again, otherwise its victims must go first.
-    let victim_is_leaving = |other: &Arc<Pod>| {
-        is_victim_of(other, pod)
-            && other.is_terminating()
-            && other.status.as_ref().is_some_and(|status| status.preempted_by_scheduler)
-    };
-    let unresolvable = rejections.status(row).code() == Code::UnschedulableAndUnresolvable;
-    if !unresolvable && cycle.cluster().node(row).pods().iter().any(victim_is_leaving) {
-        return Err("not eligible due to a terminating pod on the nominated node.");
-    }
-    Ok(())
-}
-
-fn is_victim_of(other: &Pod, preemptor: &Pod) -> bool {
-    other.priority() < preemptor.priority()
-}
-
-/// As the API machinery writes several errors: one that repeats is said once.
-fn join_errors(errors: &[String]) -> String {
-    let mut unique: Vec<&str> = Vec::new();
-    for error in errors {
-        if !unique.contains(&error.as_str()) {
-            unique.push(error);
-        }
-    }
-    match unique[..] {
-        [single] => single.to_owned(),
-        _ => format!("[{}]", unique.join(", ")),
     }
 }
 

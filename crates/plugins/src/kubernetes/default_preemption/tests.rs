@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use supercargo_engine::{Evaluation, Rules, Thoroughness, evaluate};
-use supercargo_framework::{Plugin, Point, Profile};
+use supercargo_framework::{Nomination, Plugin, Point, Profile};
 use supercargo_testkit::{
     PodBuilder, TestCluster, args_of, cluster, deleted, node, pod, problems_of, trial, trial_with,
 };
