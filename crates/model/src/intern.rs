@@ -5,10 +5,10 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::labels::Labels;
-use crate::pod::{ControllerReference, PodSpec};
+use crate::pod::{ControllerReference, PodSpec, SpecWords};
 use crate::resources::ResourceList;
 
 /// A shared value. Two handles from one [`Interner`] are equal exactly if they are the same allocation.
@@ -22,6 +22,8 @@ pub struct Interner {
     pub(crate) controllers: InternTable<ControllerReference>,
     pub(crate) resources: InternTable<ResourceList>,
     names: InternTable<str>,
+    /// The specs of words that were read lately.
+    pub(crate) recent_specs: FxHashMap<SpecWords, Interned<PodSpec>>,
 }
 
 /// One copy of each distinct `T` in use.

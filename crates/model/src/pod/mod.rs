@@ -18,6 +18,7 @@ pub use spec::{
     ClaimSource, Container, HostPort, InclusionPolicy, NodeAffinity, PodResourceClaim, PodSpec,
     PreemptionPolicy, SeccompProfile, SpreadConstraint, Volume, VolumeSource, WhenUnsatisfiable,
 };
+pub(crate) use words::SpecWords;
 pub use words::{PodWords, Unscheduled};
 
 use crate::intern::Interned;

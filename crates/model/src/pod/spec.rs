@@ -390,7 +390,7 @@ impl HostPort {
 }
 
 impl Volume {
-    fn parse(words: &VolumeWords) -> Option<Self> {
+    pub(super) fn parse(words: &VolumeWords) -> Option<Self> {
         Some(Volume { name: words.name.clone(), source: VolumeSource::parse(words)? })
     }
 }

@@ -6,9 +6,13 @@ use super::{ClaimSource, Pod, PodPhase, SeccompProfile};
 use crate::{Decoded, Decoder, Interner, Timestamp};
 
 fn pod(keeps_progress: bool, spec: &Value, status: &Value) -> Pod {
+    pod_of(&mut Interner::default(), keeps_progress, spec, status)
+}
+
+fn pod_of(interner: &mut Interner, keeps_progress: bool, spec: &Value, status: &Value) -> Pod {
     let text = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "p" }, "spec": spec, "status": status });
     match Decoder::default().keeping_progress(keeps_progress).decode(&text.to_string()) {
-        Ok(Decoded::Pod(words)) => Interner::default().pod(*words),
+        Ok(Decoded::Pod(words)) => interner.pod(*words),
         other => panic!("a pod was read as {other:?}"),
     }
 }
@@ -91,4 +95,50 @@ fn the_seccomp_profile_of_a_container_is_its_own_or_the_pods() {
     ];
     assert_eq!(profiles, expected.map(Some));
     assert_eq!(&*pod.spec.priority_class_name, "high");
+}
+
+/// Specs of words that were read before are not made anew; what is made must be no other for that.
+#[test]
+fn pods_share_a_spec_exactly_if_they_ask_for_the_same() {
+    let cpu = |cpu: &str| json!([{ "name": "c", "resources": { "requests": { "cpu": cpu } } }]);
+    let credentials = |name: &str| json!([{ "name": name, "projected": {} }]);
+    let specs = [
+        (json!({ "containers": cpu("1") }), 1),
+        (json!({ "containers": cpu("1"), "nodeName": "n" }), 1),
+        (json!({ "containers": cpu("1"), "volumes": credentials("token-a") }), 1),
+        (json!({ "containers": cpu("1"), "volumes": credentials("token-b") }), 1),
+        (json!({ "containers": cpu("1000m") }), 1),
+        (json!({ "containers": cpu("2") }), 2),
+        (
+            json!({ "containers": cpu("1"), "volumes": [{ "name": "v", "persistentVolumeClaim": { "claimName": "a" } }] }),
+            3,
+        ),
+        (
+            json!({ "containers": cpu("1"), "volumes": [{ "name": "v", "persistentVolumeClaim": { "claimName": "b" } }] }),
+            4,
+        ),
+        (json!({ "containers": cpu("1"), "volumes": [{ "name": "v", "ephemeral": {} }] }), 5),
+        (json!({ "containers": cpu("1"), "priority": 7 }), 6),
+    ];
+    let mut interner = Interner::default();
+    // The second time all words are known.
+    for _ in 0..2 {
+        let pods =
+            specs.clone().map(|(spec, kind)| (pod_of(&mut interner, false, &spec, &json!({})), spec, kind));
+        for (a, spec, kind) in &pods {
+            assert_eq!(a.spec, pod(false, spec, &json!({})).spec, "{spec}");
+            assert_eq!(a.node_name.is_some(), spec.get("nodeName").is_some(), "{spec}");
+            for (b, other, other_kind) in &pods {
+                assert_eq!(a.spec.is_same(&b.spec), kind == other_kind, "{spec} and {other}");
+            }
+        }
+    }
+    for number in 0..1000 {
+        let spec = json!({ "priority": number });
+        assert_eq!(
+            pod_of(&mut interner, false, &spec, &json!({})).priority(),
+            number,
+            "nothing is kept for ever"
+        );
+    }
 }

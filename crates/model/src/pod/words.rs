@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 
+use super::spec::Volume;
 use super::{ControllerReference, GeneratedClaim, Pod, PodPhase, PodRequests, PodSpec, PodStatus};
 use crate::decode::{FieldPath, FieldStep};
+use crate::intern::{Interned, Interner};
 use crate::labels::{LabelSelectorWords, Labels};
 use crate::node_selector::{NodeSelectorWords, PreferredTermWords};
 use crate::object::MetadataWords;
@@ -139,7 +141,7 @@ impl PodWords {
     }
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct SpecWords {
     pub(super) affinity: Option<Box<AffinityWords>>,
@@ -175,14 +177,14 @@ pub(crate) struct SpecWords {
     pub(super) volumes: Vec<VolumeWords>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default)]
 pub(super) struct NameWords {
     #[serde(deserialize_with = "null_default")]
     pub(super) name: Box<str>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ClaimWords {
     #[serde(deserialize_with = "null_default")]
@@ -192,13 +194,13 @@ pub(super) struct ClaimWords {
 }
 
 /// A security context, of a pod or a container.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct SecurityWords {
     pub(super) seccomp_profile: Option<Box<SeccompWords>>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct SeccompWords {
     #[serde(rename = "type", deserialize_with = "null_default")]
@@ -207,7 +209,7 @@ pub(super) struct SeccompWords {
     pub(super) localhost_profile: Box<str>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct AffinityWords {
     pub(super) node_affinity: Option<NodeAffinityWords>,
@@ -215,7 +217,7 @@ pub(super) struct AffinityWords {
     pub(super) pod_anti_affinity: Option<PodAffinityWords>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default)]
 pub(super) struct NodeAffinityWords {
     #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution")]
@@ -224,7 +226,7 @@ pub(super) struct NodeAffinityWords {
     pub(super) preferred: Option<Vec<PreferredTermWords>>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default)]
 pub(super) struct PodAffinityWords {
     #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution", deserialize_with = "null_default")]
@@ -233,7 +235,7 @@ pub(super) struct PodAffinityWords {
     pub(super) preferred: Vec<WeightedAffinityTermWords>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct AffinityTermWords {
     pub(super) label_selector: Option<LabelSelectorWords>,
@@ -244,7 +246,7 @@ pub(super) struct AffinityTermWords {
     pub(super) topology_key: Box<str>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct WeightedAffinityTermWords {
     #[serde(deserialize_with = "null_default")]
@@ -253,7 +255,7 @@ pub(super) struct WeightedAffinityTermWords {
     pub(super) pod_affinity_term: AffinityTermWords,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct SpreadConstraintWords {
     #[serde(deserialize_with = "null_default")]
@@ -270,7 +272,7 @@ pub(super) struct SpreadConstraintWords {
     pub(super) match_label_keys: Vec<Box<str>>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ContainerWords {
     #[serde(deserialize_with = "null_default")]
@@ -288,14 +290,14 @@ pub(super) struct ContainerWords {
     pub(super) security_context: SecurityWords,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default)]
 pub(super) struct RestartRuleWords {
     #[serde(deserialize_with = "null_default")]
     pub(super) action: String,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct PortWords {
     #[serde(deserialize_with = "null_default")]
@@ -306,28 +308,38 @@ pub(super) struct PortWords {
     pub(super) protocol: Box<str>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct VolumeWords {
     #[serde(deserialize_with = "null_default")]
     pub(super) name: Box<str>,
     pub(super) persistent_volume_claim: Option<Box<DiskWords>>,
-    pub(super) ephemeral: Option<IgnoredAny>,
+    pub(super) ephemeral: Option<Present>,
     pub(super) image: Option<Box<DiskWords>>,
     pub(super) csi: Option<Box<DiskWords>>,
     pub(super) gce_persistent_disk: Option<Box<DiskWords>>,
     pub(super) aws_elastic_block_store: Option<Box<DiskWords>>,
     pub(super) azure_disk: Option<Box<DiskWords>>,
-    pub(super) azure_file: Option<IgnoredAny>,
+    pub(super) azure_file: Option<Present>,
     pub(super) cinder: Option<Box<DiskWords>>,
     pub(super) portworx_volume: Option<Box<DiskWords>>,
-    pub(super) vsphere_volume: Option<IgnoredAny>,
+    pub(super) vsphere_volume: Option<Present>,
     pub(super) iscsi: Option<Box<DiskWords>>,
     pub(super) rbd: Option<Box<DiskWords>>,
 }
 
+/// Something is there, whatever it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Present;
+
+impl<'de> Deserialize<'de> for Present {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Present)
+    }
+}
+
 /// The fields that tell one volume from another; each kind of volume has a few of them.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct DiskWords {
     #[serde(deserialize_with = "null_default")]
@@ -399,16 +411,22 @@ pub(super) struct ContainerStatusWords {
     pub(super) allocated_resources: ResourceList,
 }
 
-impl crate::Interner {
+/// The specs of so many distinct words are found again without being made anew. All of them are forgotten then: a cluster with
+/// more kinds of pods than that gains little.
+const RECENT_SPECS_MAX: usize = 256;
+
+impl Interner {
     /// Makes a pod of its words, sharing what it has in common with others.
     pub fn pod(&mut self, words: PodWords) -> Pod {
         let phase = words.phase();
-        let PodWords { metadata, spec, status, raw, keeps_progress } = words;
+        let PodWords { metadata, mut spec, status, raw, keeps_progress } = words;
         let some_name = |name: Option<Arc<str>>, interner: &mut Self| {
             name.filter(|name| !name.is_empty()).map(|name| interner.name(&name))
         };
         let controller = metadata.owner_references.into_iter().find(|owner| owner.controller);
-        let shared_spec = self.specs.intern(PodSpec::parse(&spec));
+        let node_name = spec.node_name.take();
+        let known = self.spec_of(&mut spec);
+        let shared_spec = known.clone().unwrap_or_else(|| self.specs.intern(PodSpec::parse(&spec)));
         let rare = PodStatus {
             nominated_node_name: some_name(status.nominated_node_name.clone(), self),
             resized: PodRequests::of_status(&spec, &status, &shared_spec.requests),
@@ -421,6 +439,9 @@ impl crate::Interner {
             scheduled_at: scheduled_at(&status.conditions).filter(|_| keeps_progress),
             generated_claims: status.resource_claim_statuses,
         };
+        if known.is_none() {
+            self.remember_spec(spec, &shared_spec);
+        }
         Pod {
             name: metadata.name.into(),
             namespace: self.name(&metadata.namespace),
@@ -428,7 +449,7 @@ impl crate::Interner {
             labels: self.labels.intern(metadata.labels),
             annotations: self.labels.intern(metadata.annotations),
             spec: shared_spec,
-            node_name: some_name(spec.node_name, self),
+            node_name: some_name(node_name, self),
             status: (rare != PodStatus::default()).then(|| Box::new(rare)),
             controller: controller.map(|owner| {
                 self.controllers.intern(ControllerReference {
@@ -443,6 +464,20 @@ impl crate::Interner {
             deleted_at: metadata.deletion_timestamp,
             raw,
         }
+    }
+
+    /// The spec that these words say, if it was made of the same words lately: a set of pods is often read in a row.
+    fn spec_of(&mut self, words: &mut SpecWords) -> Option<Interned<PodSpec>> {
+        // The volume of a pod's credentials has a name of its own in every pod, and no scheduler cares.
+        words.volumes.retain(|volume| Volume::parse(volume).is_some());
+        self.recent_specs.get(words).cloned()
+    }
+
+    fn remember_spec(&mut self, words: SpecWords, spec: &Interned<PodSpec>) {
+        if self.recent_specs.len() >= RECENT_SPECS_MAX {
+            self.recent_specs.clear();
+        }
+        self.recent_specs.insert(words, spec.clone());
     }
 }
 
