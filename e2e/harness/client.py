@@ -36,6 +36,7 @@ PATHS = {
     "rolebindings": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
     "clusterroles": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "clusterrolebindings": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "gangs": "/apis/example.com/v1/namespaces/{}/gangs",
 }
 
 

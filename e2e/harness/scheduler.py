@@ -39,12 +39,18 @@ class Scheduler:
         cluster.guests.append(self.process)
 
     def configure(self, config):
-        """Writes the configuration: JSON, which is YAML. Seen whole or not at all, as a ConfigMap's file is."""
+        """Writes the configuration: JSON, which is YAML. Seen whole or not at all, as a ConfigMap's file is. What it has under
+        `own` is a second document, a SupercargoConfiguration."""
         content = {**BASE, **config}
+        own = content.pop("own", None)
         content["clientConnection"] = {
             **BASE["clientConnection"], "kubeconfig": str(self.kubeconfig), **config.get("clientConnection", {}),
         }
-        self.replace(json.dumps(content, indent=2))
+        text = json.dumps(content, indent=2)
+        if own is not None:
+            own = {"apiVersion": "supercargo.dev/v1alpha1", "kind": "SupercargoConfiguration", **own}
+            text = f"---\n{text}\n---\n{json.dumps(own, indent=2)}\n"
+        self.replace(text)
 
     def replace(self, text):
         whole = self.config_file.with_suffix(".new")

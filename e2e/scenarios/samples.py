@@ -2,16 +2,22 @@
 
 import json
 import subprocess
+import time
 import unittest
+import urllib.request
 
 from harness import settings
 from harness.case import Case, ours_only
 from harness.objects import node, pod
-from harness.processes import wait
+from harness.processes import free_port, wait
 
 SAMPLE2 = settings.EXAMPLES / "sample2"
 FOLDER = settings.ROOT / "examples" / "sample2"
 ACCOUNT = "sample-scheduler"
+GANGS = settings.EXAMPLES / "gangs"
+GANGS_FOLDER = settings.ROOT / "examples" / "gangs"
+AGEING = settings.EXAMPLES / "ageing"
+NODE_NUMBER = settings.EXAMPLES / "node-number"
 # What the tutorial shows, for nodes a and b.
 REFUSED = "0/2 nodes are available: 1 Node: a, 1 Node: b."
 # What kube-scheduler has added since.
@@ -111,3 +117,113 @@ class Sample2(Case):
         self.assertIn("sample2", run("capacity", "--like", "default/web"))
         self.assertIn("name: web", run("dump"))
         run("shadow", "--for", "1s")
+
+
+def profile(name, plugins):
+    return {"profiles": [{"schedulerName": name, "plugins": plugins}]}
+
+
+@ours_only
+@unittest.skipUnless(GANGS.exists(), f"{GANGS} is not there: run `cargo build` in examples")
+class Gangs(Case):
+    """A custom resource, a gang that is permitted together, a status that a plugin keeps, and its page; all with the rights that the
+    program itself prints."""
+
+    def kubectl(self, *words):
+        command = [settings.binary("kubectl"), "--kubeconfig", self.cluster.kubeconfig("admin"), *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def setUp(self):
+        super().setUp()
+        rights = self.folder / "rbac.yaml"
+        printed = subprocess.run(
+            [GANGS, "rbac", "--name", "gang-scheduler", "--config", GANGS_FOLDER / "scheduler-config.yaml"],
+            capture_output=True, text=True, check=True, timeout=30).stdout
+        rights.write_text(printed)
+        for file in (GANGS_FOLDER / "crd.yaml", rights):
+            self.kubectl("apply", "-f", str(file))
+            self.addCleanup(self.kubectl, "delete", "--wait=false", "-f", str(file))
+        self.cluster.add_account("gang-scheduler", "kube-system")
+        wait("gangs are served", lambda: self.api.raw("GET", "/apis/example.com/v1/gangs")[0] == 200)
+
+    def member(self, name):
+        return pod(name, labels={"example.com/gang": "trio"}, schedulerName="gang-scheduler")
+
+    def bound(self):
+        return self.api.get("gangs", "trio").get("status", {}).get("bound")
+
+    def test_three_pods_go_together(self):
+        self.create("nodes", node("a"), node("b"))
+        page = free_port()
+        scheduler = self.start_scheduler(
+            {**profile("gang-scheduler", {"multiPoint": {"enabled": [{"name": "Gangs"}]}}),
+             "own": {"pages": [{"plugin": "Gangs", "address": f"127.0.0.1:{page}"}]}},
+            binary=GANGS, user="gang-scheduler")
+        # It goes with its kind.
+        self.api.create("gangs", {"apiVersion": "example.com/v1", "kind": "Gang", "metadata": {"name": "trio"}, "spec": {"size": 3}})
+        self.create("pods", self.member("one"), self.member("two"))
+
+        def read():
+            with urllib.request.urlopen(f"http://127.0.0.1:{page}/", timeout=5) as answer:
+                self.assertEqual(answer.headers["Content-Type"], "text/html; charset=utf-8")
+                return answer.read().decode()
+
+        # Two have a node, and wait there for the third.
+        wait("the page shows two pods at Permit", lambda: "<td>default/trio<td>3<td>0<td>2<td>0" in read(), say=read)
+        wait("the status says that none is bound", lambda: self.bound() == 0)
+        self.assertEqual([self.pod(name)["spec"].get("nodeName") for name in ("one", "two")], [None, None])
+        # On the scheduler's own port the page is for those who may read it.
+        self.assertEqual(scheduler.get("/plugins/Gangs")[0], 403)
+
+        self.create("pods", self.member("three"))
+        for name in ("one", "two", "three"):
+            self.wait_bound(name)
+        wait("the status says that three are bound", lambda: self.bound() == 3)
+        wait("the page shows three bound pods", lambda: "<td>default/trio<td>3<td>0<td>0<td>3" in read(), say=read)
+        self.assertEqual(scheduler.metric("supercargo_plugin_panics_total") or 0, 0)
+
+    def test_a_page_of_nobody_and_one_that_is_not_there(self):
+        scheduler = self.start_scheduler(profile("gang-scheduler", {"multiPoint": {"enabled": [{"name": "Gangs"}]}}),
+                                         binary=GANGS, user="gang-scheduler",
+                                         flags=["--authorization-always-allow-paths", "/healthz,/readyz,/livez,/plugins,/plugins/*"])
+        code, text = scheduler.get("/plugins")
+        self.assertEqual(code, 200)
+        self.assertIn('<a href="/plugins/Gangs">Gangs and their pods</a>', text)
+        self.assertIn("<th>at Permit", scheduler.get("/plugins/Gangs")[1])
+        self.assertEqual(scheduler.get("/plugins/NodeAffinity")[0], 404)
+
+
+@ours_only
+@unittest.skipUnless(AGEING.exists(), f"{AGEING} is not there: run `cargo build` in examples")
+class Ageing(Case):
+    def test_the_turn_of_a_pod_comes_because_time_passed(self):
+        """Two pods wait for room that there is once. The one that came first is less important, but has waited for longer than that counts."""
+        sort = {"queueSort": {"enabled": [{"name": "Ageing"}], "disabled": [{"name": "*"}]}}
+        self.start_scheduler({**profile("ageing-scheduler", sort), "podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1},
+                             binary=AGEING)
+        self.create("priorityclasses", {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 5,
+                                        "preemptionPolicy": "Never", "metadata": {"name": "five"}})
+        self.create("pods", pod("old", cpu="1", schedulerName="ageing-scheduler"))
+        self.wait_unschedulable("old", "no nodes available to schedule pods")
+        # More seconds than the other pod's priority, and what its backoff takes besides.
+        time.sleep(7)
+        self.create("pods", pod("new", cpu="1", schedulerName="ageing-scheduler", priorityClassName="five"))
+        self.wait_unschedulable("new", "no nodes available to schedule pods")
+        time.sleep(1.2)
+        self.create("nodes", node("a", cpu="1"))
+        self.assertEqual(self.wait_bound("old"), "a")
+        self.wait_unschedulable("new", "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
+                                       "preemption: not eligible due to preemptionPolicy=Never.")
+
+
+@ours_only
+@unittest.skipUnless(NODE_NUMBER.exists(), f"{NODE_NUMBER} is not there: run `cargo build` in examples")
+class NodeNumber(Case):
+    def test_a_pod_goes_after_as_many_seconds_as_its_node_says(self):
+        self.create("nodes", node("node2"))
+        self.start_scheduler(profile("number-scheduler", {"multiPoint": {"enabled": [{"name": "NodeNumber"}]}}), binary=NODE_NUMBER)
+        began = time.monotonic()
+        self.create("pods", pod("web", schedulerName="number-scheduler"))
+        self.assertEqual(self.wait_bound("web"), "node2")
+        self.assertGreaterEqual(time.monotonic() - began, 2)

@@ -6,6 +6,7 @@ mod extenders;
 mod faults;
 mod misbehaving;
 mod observing;
+mod pages;
 mod permits;
 mod random;
 mod replacing;

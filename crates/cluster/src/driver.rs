@@ -6,6 +6,7 @@
 mod dumping;
 mod reloading;
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
@@ -16,7 +17,9 @@ use supercargo_engine::{
     Scheduler, SchedulerOptions, Stopwatch, Surroundings, Ticket,
 };
 use supercargo_extender::ExtenderClient;
-use supercargo_framework::{AskFailure, Effect, ExtenderAnswer, ExtenderQuestion, Profile};
+use supercargo_framework::{
+    AskFailure, Effect, ExtenderAnswer, ExtenderQuestion, PageRequest, Profile, Rendered,
+};
 use supercargo_model::{Everything, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
@@ -72,9 +75,31 @@ pub enum Command {
         /// Who wants to know.
         answer: oneshot::Sender<Located>,
     },
+    /// Make the page of a plugin, or the list of all pages.
+    Render {
+        /// The plugin; none for the list.
+        plugin: Option<String>,
+        /// What is asked for.
+        request: PageRequest,
+        /// Who wants to see it.
+        answer: oneshot::Sender<RenderedPage>,
+    },
     /// Go on with another configuration as soon as everything is listed that it needs, and say when that is done, or why not.
     /// Until then, and if it is refused, the one that runs goes on. One that waits is superseded by the next.
     Reload(Box<Replacement>, oneshot::Sender<Result<(), ReloadRefused>>),
+}
+
+/// What comes of [`Command::Render`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RenderedPage {
+    /// The plugins that have a page, with its title.
+    List(Vec<(&'static str, Cow<'static, str>)>),
+    /// The page.
+    Page(Rendered),
+    /// No plugin of that name has a page.
+    None,
+    /// The plugin could not make it; the text says why.
+    Failed(String),
 }
 
 /// Another configuration. See [`Scheduler::replace_profiles`].
@@ -415,6 +440,17 @@ impl<O: Observer> Driver<O> {
                 let leads = self.gate.is_open();
                 // Whoever asked may have gone.
                 let _ = answer.send(Located { now, leads, whereabouts });
+            }
+            Command::Render { plugin, request, answer } => {
+                let rendered = match plugin {
+                    None => RenderedPage::List(self.scheduler.pages()),
+                    Some(plugin) => match self.scheduler.render(&plugin, &request, self.clock.now()) {
+                        None => RenderedPage::None,
+                        Some(Ok(rendered)) => RenderedPage::Page(rendered),
+                        Some(Err(error)) => RenderedPage::Failed(error),
+                    },
+                };
+                let _ = answer.send(rendered);
             }
             Command::Reload(replacement, done) => self.begin_reload(*replacement, done).await,
         }

@@ -20,7 +20,7 @@ mod tasks;
 mod watch;
 mod watches;
 
-pub use driver::{Command, Driver, DriverOptions, ReloadRefused, Replacement};
+pub use driver::{Command, Driver, DriverOptions, ReloadRefused, RenderedPage, Replacement};
 pub use heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
 pub use limited_log::{Admission, LOG_INTERVAL, LOG_LINES_MAX, LimitedLog, LogLimiter, Suppressed};
 pub use perform::{Concluded, OrderOutcome, Performer, PerformerOptions, rest_after_bindings};

@@ -169,9 +169,9 @@ fn make(
             assert!(added, "{} is planned for {point:?}, which it does not implement", plugin.name);
         }
     }
-    // A plugin that only observes is at no point.
+    // A plugin that only observes, or only has a page, is at no point.
     for instance in instances.values() {
-        profile.add_observer(instance);
+        profile.add_apart(instance);
     }
     Ok(profile)
 }

@@ -123,6 +123,8 @@ codes! {
     // Settings of our own.
     UNKNOWN_TIE_BREAK "C060" "unknown tieBreak": "`Seeded` or `SmallestName`.";
     UNKNOWN_FIX "C061" "unknown fix": "`fixes` names quirks of upstream's; the message lists them.";
+    NO_SUCH_PAGE "C062" "no such page": "`pages` names plugins that have a page; the message lists them.";
+    PAGE_ADDRESS "C063" "unusable address of a page": "An IP address with a port that no other page has. Whoever can reach it reads the page.";
 
     // Conversion.
     NO_POLICY "C070" "Policy not given": "The plugins are chosen by a Policy that lives elsewhere. Give it as well: \

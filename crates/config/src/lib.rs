@@ -46,7 +46,7 @@ pub use decode::{Loaded, load, load_all, read};
 pub use effective::{effective, print_yaml, to_yaml};
 pub use merge::merged_plugins;
 pub use minimal::{minimal_json, minimal_yaml};
-pub use own::{SupercargoConfiguration, TieBreak};
+pub use own::{PageAddress, SupercargoConfiguration, TieBreak};
 pub use places::Position;
 pub use problem::{Problem, Problems, Severity};
 pub use reading::Reading;

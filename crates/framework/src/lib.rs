@@ -55,6 +55,7 @@ mod memory;
 mod needs;
 mod observe;
 mod order;
+mod page;
 mod plugin;
 mod points;
 pub mod preemption;
@@ -84,6 +85,7 @@ pub use memory::{Memories, Memory};
 pub use needs::{Needs, PodNeeds};
 pub use observe::Observe;
 pub use order::OrderChanges;
+pub use page::{Page, PageRequest, Rendered, escape_html};
 pub use plugin::{Extensions, Plugin, PluginInstance, Point};
 pub use points::{
     Bind, Filter, MAX_NODE_SCORE, NodeRehearsal, NodeScore, Nomination, Normalization, Permit,

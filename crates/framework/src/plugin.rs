@@ -7,6 +7,7 @@ use crate::args::Args;
 use crate::events::Enqueue;
 use crate::memory::{Memories, Memory};
 use crate::observe::Observe;
+use crate::page::Page;
 use crate::points::{
     Bind, Filter, Permit, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter, PreScore, QueueSort, Reserve,
     Score,
@@ -134,6 +135,7 @@ pub struct Extensions<P> {
     post_bind: Cast<P, dyn PostBind>,
     enqueue: Cast<P, dyn Enqueue>,
     observe: Cast<P, dyn Observe>,
+    page: Cast<P, dyn Page>,
     memories: Vec<fn(&mut Memories)>,
 }
 
@@ -168,6 +170,7 @@ pub struct PluginInstance {
     pub(crate) post_bind: Option<Arc<dyn PostBind>>,
     pub(crate) enqueue: Option<Arc<dyn Enqueue>>,
     pub(crate) observe: Option<Arc<dyn Observe>>,
+    pub(crate) page: Option<Arc<dyn Page>>,
     memories: Vec<fn(&mut Memories)>,
 }
 
@@ -175,7 +178,7 @@ macro_rules! points {
     ($($method:ident: $point:ident),* $(,)?) => {
         impl<P: Plugin> Extensions<P> {
             pub(crate) fn none() -> Self {
-                Extensions { $($method: None,)* enqueue: None, observe: None, memories: Vec::new() }
+                Extensions { $($method: None,)* enqueue: None, observe: None, page: None, memories: Vec::new() }
             }
 
             /// The points listed so far.
@@ -217,9 +220,19 @@ macro_rules! points {
                 self
             }
 
-            /// Whether the plugin hears of changes between decisions.
-            pub fn observes(&self) -> bool {
-                self.observe.is_some()
+            /// The plugin has a page.
+            #[must_use]
+            pub fn page(mut self) -> Self
+            where
+                P: Page,
+            {
+                self.page = Some(|plugin| plugin);
+                self
+            }
+
+            /// Whether the plugin has a page.
+            pub fn has_page(&self) -> bool {
+                self.page.is_some()
             }
 
             /// The plugin remembers a value of type `M` from one cycle to the next.
@@ -242,6 +255,7 @@ macro_rules! points {
                     $($method: self.$method.map(|cast| cast(plugin.clone())),)*
                     enqueue: self.enqueue.map(|cast| cast(plugin.clone())),
                     observe: self.observe.map(|cast| cast(plugin.clone())),
+                    page: self.page.map(|cast| cast(plugin.clone())),
                     memories: self.memories,
                 }
             }

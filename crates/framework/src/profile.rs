@@ -9,6 +9,7 @@ use crate::effects::Effect;
 use crate::events::Enqueue;
 use crate::memory::Memories;
 use crate::observe::Observe;
+use crate::page::Page;
 use crate::plugin::{PluginInstance, Point};
 use crate::points::{
     Bind, Filter, Permit, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter, PreScore, QueueSort, Reserve,
@@ -53,6 +54,8 @@ pub struct Profile {
     pub enqueue: Vec<Named<dyn Enqueue>>,
     /// Who hears of changes between decisions.
     pub observe: Vec<Named<dyn Observe>>,
+    /// Plugins with a page.
+    pub pages: Vec<Named<dyn Page>>,
     plugins: Vec<PluginInstance>,
 }
 
@@ -90,12 +93,11 @@ impl Profile {
         added
     }
 
-    /// Has a plugin hear of changes, whatever points it is at; false if it does not want to.
-    pub fn add_observer(&mut self, plugin: &PluginInstance) -> bool {
-        if plugin.observe.is_some() {
+    /// Adds a plugin that does something apart from all points: it observes, or has a page. Nothing happens if it does not.
+    pub fn add_apart(&mut self, plugin: &PluginInstance) {
+        if plugin.observe.is_some() || plugin.page.is_some() {
             self.admit(plugin);
         }
-        plugin.observe.is_some()
     }
 
     /// Takes in what belongs to a plugin wherever it takes part.
@@ -110,6 +112,7 @@ impl Profile {
         });
         push(&mut self.enqueue, id, &plugin.enqueue);
         push(&mut self.observe, id, &plugin.observe);
+        push(&mut self.pages, id, &plugin.page);
         self.plugins.push(plugin.clone());
     }
 

@@ -22,7 +22,7 @@ pub struct PluginType {
     /// The kind of its arguments, such as `NodeAffinityArgs`; none if it takes none.
     pub args_kind: Option<String>,
     points: Vec<Point>,
-    observes: bool,
+    has_page: bool,
     read_args: fn(Option<&Value>) -> Result<Value, Vec<FieldProblem>>,
     make: fn(Option<&Value>) -> Result<PluginInstance, Vec<FieldProblem>>,
 }
@@ -60,7 +60,7 @@ impl PluginType {
             name: P::NAME,
             args_kind: takes_args.then(|| format!("{}Args", P::NAME)),
             points: P::extensions(Extensions::none()).points(),
-            observes: P::extensions(Extensions::none()).observes(),
+            has_page: P::extensions(Extensions::none()).has_page(),
             read_args: |args| {
                 let args = read::<P::Args>(args)?;
                 serde_json::to_value(args).map_err(|error| vec![unreadable(String::new(), &error)])
@@ -74,10 +74,9 @@ impl PluginType {
         &self.points
     }
 
-    /// Whether the plugin hears of changes between decisions. A profile that names it under `multiPoint` has it, even if it implements
-    /// no extension point.
-    pub fn observes(&self) -> bool {
-        self.observes
+    /// Whether the plugin has a page.
+    pub fn has_page(&self) -> bool {
+        self.has_page
     }
 
     /// Reads and validates arguments; what comes back has all defaults filled in.

@@ -71,6 +71,7 @@
 //! | the extension points | [`PreEnqueue`], [`QueueSort`], [`PreFilter`], [`Filter`], [`PostFilter`], [`PreScore`], [`Score`], [`Reserve`], [`Permit`], [`PreBind`], [`Bind`], [`PostBind`] |
 //! | answers | [`Status`], [`PreFilterResult`], [`PermitDecision`], [`Step`] |
 //! | acting on other pods, writing, waking later, counting | [`Acts`], [`Writes`], [`Observe`] |
+//! | showing what it knows | [`Page`] |
 //! | speed | [`Plugin::reads`], [`Normalization`], [`columns`], [`counting`] |
 //! | waking pods up when it helps | [`Enqueue`] |
 //! | what outlives a cycle | [`Memory`], [`SharedMap`] |
@@ -88,16 +89,16 @@ pub use supercargo_framework::{
     ACTS_PER_STEP_MAX, Act, Actions, Acts, Args, AskedActs, Bind, Change, ClusterEvent, Code, Conclusion,
     Context, Cycle, Effect, Enqueue, EventResource, Extensions, FieldProblem, FieldProblems, Filter, Fixes,
     Hint, MAX_NODE_SCORE, Memories, Memory, News, NoArgs, NodeField, NodeRehearsal, NodeScore, NodeVictims,
-    Nomination, Normalization, Notice, Observe, Permit, PermitDecision, Plan, Plugin, PodCondition, PodField,
-    Point, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult, PreScore,
-    ProblemKind, Query, QueryAnswer, QuerySource, QueueSort, QueuedPod, Reads, Rehearsal, Rejections,
-    Reserve, Score, SharedMap, SharedMapEntries, Status, StaysPending, Step, Subject, Unread, Verb, Write,
-    Writes,
+    Nomination, Normalization, Notice, Observe, OrderChanges, Page, PageRequest, Permit, PermitDecision,
+    Plan, Plugin, PodCondition, PodField, Point, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue,
+    PreFilter, PreFilterResult, PreScore, ProblemKind, Query, QueryAnswer, QuerySource, QueueRank, QueueSort,
+    QueuedPod, Reads, Rehearsal, Rejections, Rendered, Reserve, Score, SharedMap, SharedMapEntries, Status,
+    StaysPending, Step, Subject, Unread, Verb, Write, Writes, escape_html,
 };
 pub use supercargo_model::{
     GoDuration, InvalidDuration, Kind, KindId, LabelLookup, LabelSelector, Labels, MetadataWords, Node,
-    NodeRef, NodeSelector, Object, ObjectKey, Objects, Pod, PodSpec, Quantity, RawObject, ResourceList,
-    Resources, Row, SelectableNode, Snapshot, Timestamp,
+    NodeRef, NodeSelector, Object, ObjectKey, Objects, Pod, PodSet, PodSpec, Pods, Quantity, RawObject,
+    ResourceList, Resources, Row, SelectableNode, Snapshot, Standing, StandingPod, Timestamp,
 };
 pub use supercargo_model::{kinds, labels, node_selector, pod, quantity, resources, taints, wire};
 

@@ -7,10 +7,10 @@ pub use std::time::Duration;
 pub use serde::{Deserialize, Serialize};
 
 pub use crate::{
-    Actions, Acts, Args, Bind, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, FieldProblems,
-    Filter, Hint, Kind, KindId, LabelLookup, MAX_NODE_SCORE, Memories, Memory, News, NoArgs, NodeField,
-    NodeRef, NodeScore, Normalization, Observe, Permit, PermitDecision, Plugin, Pod, PodField, PostBind,
-    PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult, PreScore, QueueSort,
-    QueuedPod, Reads, Rehearsal, Rejections, Reserve, Row, Score, SharedMap, Snapshot, Status, Step,
-    Timestamp, Writes,
+    Actions, Acts, Args, Bind, Change, ClusterEvent, Context, Cycle, Effect, Enqueue, Extensions,
+    FieldProblems, Filter, Hint, Kind, KindId, LabelLookup, MAX_NODE_SCORE, Memories, Memory, News, NoArgs,
+    NodeField, NodeRef, NodeScore, Normalization, Observe, OrderChanges, Page, PageRequest, Permit,
+    PermitDecision, Plugin, Pod, PodField, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue,
+    PreFilter, PreFilterResult, PreScore, QueueRank, QueueSort, QueuedPod, Reads, Rehearsal, Rejections,
+    Rendered, Reserve, Row, Score, SharedMap, Snapshot, Standing, Status, Step, Timestamp, Writes,
 };

@@ -122,8 +122,10 @@ fn documents(
         role: ("Role", AUTHENTICATION_ROLE.to_owned()),
         account: account(),
     }));
-    documents
-        .push(Document::ClusterRole { name: format!("{name}-decisions-reader"), rules: decisions_rules() });
+    documents.push(Document::ClusterRole {
+        name: format!("{name}-decisions-reader"),
+        rules: decisions_rules(profiles),
+    });
     documents
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod decisions;
 mod observer;
 mod pages;
+pub(crate) mod plugin_pages;
 pub(crate) mod process;
 mod reload;
 mod settings;

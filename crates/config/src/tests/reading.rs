@@ -251,6 +251,21 @@ fn settings_of_our_own_stand_beside() {
             "C003 tiebreak: unknown field \"tiebreak\"",
         ],
     );
+    check(
+        &format!(
+            "{OWN}pages:\n- {{plugin: NodeAffinity, address: \"127.0.0.1:10000\"}}\n- {{plugin: x, address: \"127.0.0.1:10000\"}}\n\
+             - {{address: \"localhost:1\"}}\n- {{plugin: z, address: \"[::1]:0\"}}\n"
+        ),
+        &[
+            "C062 pages[0].plugin: no plugin named \"NodeAffinity\" has a page",
+            "C062 pages[1].plugin: no plugin named \"x\" has a page",
+            "C063 pages[1].address: Invalid value: \"127.0.0.1:10000\": is the address of another page",
+            "C062 pages[2].plugin: no plugin named \"\" has a page",
+            "C063 pages[2].address: Invalid value: \"localhost:1\": is no IP address with a port, such as \"127.0.0.1:10000\"",
+            "C062 pages[3].plugin: no plugin named \"z\" has a page",
+            "C063 pages[3].address: Invalid value: \"[::1]:0\": needs a port other than 0",
+        ],
+    );
     check_hint(&format!("{OWN}fixes: [emptySpreadSelektor]"), "did you mean \"emptySpreadSelector\"?");
 }
 

@@ -22,6 +22,7 @@ mod leading;
 mod objects;
 mod observations;
 mod observing;
+mod pages;
 mod queue;
 mod queue_context;
 mod replacing;

@@ -14,6 +14,7 @@ mod connections;
 mod gate;
 mod health;
 mod page;
+mod plain;
 mod review;
 mod slis;
 mod subject;
@@ -42,7 +43,8 @@ pub use access::{
 };
 pub use certificate::{CertificateSource, ClientAuthority, FollowedAuthority, TlsError, TlsOptions};
 pub use health::Check;
-pub use page::Routes;
+pub use page::{Content, Routes};
+pub use plain::PlainServer;
 pub use review::{ApiReviewer, follow_client_authority, look_up_client_authority};
 pub use zpages::Component;
 

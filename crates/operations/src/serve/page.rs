@@ -1,5 +1,6 @@
 //! What is served where, and the answers that are always the same.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::Path;
 use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::{get, put};
 use serde_json::json;
@@ -128,6 +129,25 @@ impl Routes {
         Routes { router: self.router.route(&format!("{path}/{{namespace}}/{{name}}"), handler), ..self }
     }
 
+    /// Pages at a path and everywhere below it, each made from what follows the path, and from the query.
+    #[must_use]
+    pub fn tree<Made>(
+        self,
+        path: &str,
+        make: impl Fn(String, String) -> Made + Clone + Send + Sync + 'static,
+    ) -> Self
+    where
+        Made: Future<Output = Content> + Send + 'static,
+    {
+        let (prefix, own) = (format!("{path}/"), if path.is_empty() { "/" } else { path });
+        let handler = get(async move |uri: Uri| {
+            let below = uri.path().strip_prefix(&prefix).unwrap_or_default();
+            make(below.to_owned(), uri.query().unwrap_or_default().to_owned()).await.respond()
+        });
+        let router = self.router.route(own, handler.clone()).route(&format!("{path}/{{*below}}"), handler);
+        Routes { router, ..self }.listed(own)
+    }
+
     /// `/debug/flags/v`: a PUT with a number changes how much is logged, as upstream.
     #[must_use]
     pub fn verbosity(self, verbosity: Verbosity) -> Self {
@@ -151,8 +171,38 @@ impl Routes {
     }
 
     pub(super) fn into_router(self) -> Router {
-        self.router.fallback(async || text(StatusCode::NOT_FOUND, "404 page not found\n".to_owned()))
+        self.router.fallback(async || not_found())
     }
+}
+
+/// What a page has to say, or why it has nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// The page.
+    Page {
+        /// What it is.
+        content_type: Cow<'static, str>,
+        /// What it says.
+        body: String,
+    },
+    /// There is no such page.
+    NotFound,
+    /// The page cannot be made; the text says why.
+    Failed(String),
+}
+
+impl Content {
+    fn respond(self) -> Response {
+        match self {
+            Content::Page { content_type, body } => respond(StatusCode::OK, &content_type, body),
+            Content::NotFound => not_found(),
+            Content::Failed(error) => text(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
+        }
+    }
+}
+
+fn not_found() -> Response {
+    text(StatusCode::NOT_FOUND, "404 page not found\n".to_owned())
 }
 
 /// An answer in plain text.

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use supercargo_framework::{Needs, PluginInstance, Profile, QuerySource, Verb, Write};
 
 use crate::run::decisions::DECISIONS_PATH;
+use crate::run::plugin_pages::PAGES_PATH;
 
 /// A rule of a role.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,12 +112,19 @@ fn plugin_rules(plugin: &PluginInstance) -> Vec<Rule> {
 }
 
 /// What somebody needs whom the running scheduler shall tell what it decided.
-pub(super) fn decisions_rules() -> Vec<Rule> {
+pub(super) fn decisions_rules(profiles: &[Profile]) -> Vec<Rule> {
     let comment = "Nobody has this role yet: bind it to those whom `supercargo explain` shall tell what was decided.\n\
                    # For the pods of one namespace only, name it: /debug/decisions/NAMESPACE/*";
     let mut rule = Rule::new(comment, &[], &[], &["get"]);
     rule.urls.push(format!("{DECISIONS_PATH}/*"));
-    vec![rule]
+    let plugins: BTreeSet<&str> =
+        profiles.iter().flat_map(|profile| &profile.pages).map(|page| page.name).collect();
+    let mut pages = Rule::new("The pages of plugins.", &[], &[], &["get"]);
+    pages.urls.extend(plugins.iter().flat_map(|plugin| {
+        let page = format!("{PAGES_PATH}/{plugin}");
+        [page.clone(), format!("{page}/*")]
+    }));
+    if plugins.is_empty() { vec![rule] } else { vec![rule, pages] }
 }
 
 /// What replicas need to agree, in the namespace of their lease.

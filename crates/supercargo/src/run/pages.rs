@@ -11,6 +11,7 @@ use supercargo_operations::serve::{Check, Component, Routes};
 use tokio::sync::watch;
 
 use super::decisions::{DECISIONS_PATH, DecisionsPage};
+use super::plugin_pages::{PAGES_PATH, PluginPages};
 use super::process::VERSION;
 
 /// The version of kube-scheduler whose decisions, flags and metrics these are.
@@ -25,13 +26,23 @@ pub(super) struct Pages {
     pub(super) watchdog: Option<Watchdog>,
     pub(super) config: watch::Receiver<serde_json::Value>,
     pub(super) decisions: DecisionsPage,
+    pub(super) plugins: PluginPages,
     pub(super) flags: BTreeMap<String, String>,
 }
 
 impl Pages {
     pub(super) fn routes(self) -> Routes {
-        let Pages { exposition, progress, heartbeat, missing_rights, watchdog, config, decisions, flags } =
-            self;
+        let Pages {
+            exposition,
+            progress,
+            heartbeat,
+            missing_rights,
+            watchdog,
+            config,
+            decisions,
+            plugins,
+            flags,
+        } = self;
         let candidate = watchdog.clone();
         let candidate =
             Check::new("lease", move || candidate.as_ref().map_or(Ok(()), Watchdog::check_access));
@@ -51,6 +62,10 @@ impl Pages {
             .object(DECISIONS_PATH, move |namespace, name| {
                 let decisions = decisions.clone();
                 async move { decisions.report(namespace, name).await }
+            })
+            .tree(PAGES_PATH, move |path, query| {
+                let plugins = plugins.clone();
+                async move { plugins.at(path, query).await }
             })
             .json("/configz", move || serde_json::json!({ "componentconfig": &*config.borrow() }))
             .slis()

@@ -22,6 +22,7 @@ use tracing::{error, info, warn};
 use super::decisions::{DecisionsPage, Holds, SharedJournal};
 use super::observer::RunObserver;
 use super::pages::{EMULATED_VERSION, Pages};
+use super::plugin_pages::PluginPages;
 use super::reload::Reloading;
 use super::settings::Settings;
 use crate::serving::serve;
@@ -254,6 +255,7 @@ impl Running {
             leadership: election.as_ref().map(|_| leadership.clone()),
             heartbeat: driver.heartbeat(),
         };
+        let plugin_pages = PluginPages { commands: commands.clone() };
         let pages = Pages {
             exposition,
             progress: driver.progress(),
@@ -262,11 +264,14 @@ impl Running {
             watchdog: election.as_ref().map(Election::watchdog),
             config,
             decisions: DecisionsPage { journal, commands: commands.clone(), holds },
+            plugins: plugin_pages.clone(),
             flags: flags.shown.clone(),
         };
         let (stop_serving, stopped) = oneshot::channel();
         let routes = pages.routes();
         let serving = serve(&flags.serving, &flags.access, &server, routes, &tasks, stopped).await?;
+
+        plugin_pages.serve_alone(&settings.own.pages, &tasks)?;
 
         let mut stages = Vec::new();
         let (stop, stopped) = oneshot::channel::<()>();
