@@ -207,6 +207,11 @@ macro_rules! points {
                 self
             }
 
+            /// Whether the plugin says which events it reacts to.
+            pub fn reacts(&self) -> bool {
+                self.enqueue.is_some()
+            }
+
             /// The plugin hears of changes between decisions.
             #[must_use]
             pub fn observe(mut self) -> Self

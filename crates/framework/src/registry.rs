@@ -23,6 +23,7 @@ pub struct PluginType {
     pub args_kind: Option<String>,
     points: Vec<Point>,
     observes: bool,
+    reacts: bool,
     read_args: fn(Option<&Value>) -> Result<Value, Vec<FieldProblem>>,
     make: fn(Option<&Value>) -> Result<PluginInstance, Vec<FieldProblem>>,
 }
@@ -61,6 +62,7 @@ impl PluginType {
             args_kind: takes_args.then(|| format!("{}Args", P::NAME)),
             points: P::extensions(Extensions::none()).points(),
             observes: P::extensions(Extensions::none()).observes(),
+            reacts: P::extensions(Extensions::none()).reacts(),
             read_args: |args| {
                 let args = read::<P::Args>(args)?;
                 serde_json::to_value(args).map_err(|error| vec![unreadable(String::new(), &error)])
@@ -78,6 +80,11 @@ impl PluginType {
     /// no extension point.
     pub fn observes(&self) -> bool {
         self.observes
+    }
+
+    /// Whether the plugin says which events it reacts to.
+    pub fn reacts(&self) -> bool {
+        self.reacts
     }
 
     /// Reads and validates arguments; what comes back has all defaults filled in.

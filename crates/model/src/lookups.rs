@@ -68,10 +68,10 @@ fn keep(lookup: Lookup) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::labels::LabelLookup;
-    use crate::object::Objects;
     use crate::kinds::Service;
+    use crate::labels::LabelLookup;
     use crate::object::Kind;
+    use crate::object::Objects;
 
     #[test]
     fn look_ups_are_noted_once_and_only_when_asked_for() {

@@ -88,16 +88,16 @@ pub use supercargo_framework::{
     ACTS_PER_STEP_MAX, Act, Actions, Acts, Args, AskedActs, Bind, Change, ClusterEvent, Code, Conclusion,
     Context, Cycle, Effect, Enqueue, EventResource, Extensions, FieldProblem, FieldProblems, Filter, Fixes,
     Hint, MAX_NODE_SCORE, Memories, Memory, News, NoArgs, NodeField, NodeRehearsal, NodeScore, NodeVictims,
-    Nomination, Normalization, Notice, Observe, Permit, PermitDecision, Plan, Plugin, PodCondition, PodField,
-    Point, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult, PreScore,
-    ProblemKind, Query, QueryAnswer, QuerySource, QueueSort, QueuedPod, Reads, Rehearsal, Rejections,
-    Reserve, Score, SharedMap, SharedMapEntries, Status, StaysPending, Step, Subject, Unread, Verb, Write,
-    Writes,
+    Nomination, Normalization, Notice, Observe, OrderChanges, Permit, PermitDecision, Plan, Plugin,
+    PodCondition, PodField, Point, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter,
+    PreFilterResult, PreScore, ProblemKind, Query, QueryAnswer, QuerySource, QueueRank, QueueSort, QueuedPod,
+    Reads, Rehearsal, Rejections, Reserve, Score, SharedMap, SharedMapEntries, Status, StaysPending, Step,
+    Subject, Unread, Verb, Write, Writes,
 };
 pub use supercargo_model::{
     GoDuration, InvalidDuration, Kind, KindId, LabelLookup, LabelSelector, Labels, MetadataWords, Node,
-    NodeRef, NodeSelector, Object, ObjectKey, Objects, Pod, PodSpec, Quantity, RawObject, ResourceList,
-    Resources, Row, SelectableNode, Snapshot, Timestamp,
+    NodeRef, NodeSelector, Object, ObjectKey, Objects, Pod, PodSet, PodSpec, Pods, Quantity, RawObject,
+    ResourceList, Resources, Row, SelectableNode, Snapshot, Standing, StandingCounts, StandingPod, Timestamp,
 };
 pub use supercargo_model::{kinds, labels, node_selector, pod, quantity, resources, taints, wire};
 
@@ -125,6 +125,7 @@ pub mod counting {
 /// #     type Args = NoArgs;
 /// #     fn new(_: NoArgs) -> Self { Ssd }
 /// #     fn extensions(points: Extensions<Self>) -> Extensions<Self> { points.filter() }
+/// #     fn reads(&self) -> Reads { Reads::nothing().node(&[NodeField::Labels]) }
 /// # }
 /// # impl Filter for Ssd {
 /// #     fn filter(&self, _: &Cycle<'_>, node: NodeRef<'_>) -> Status {
@@ -134,6 +135,10 @@ pub mod counting {
 ///
 /// let mut cluster = cluster().with(node("fast").label("disk", "ssd")).with(node("slow"));
 /// assert_eq!(trial::<Ssd>().filter(&mut cluster, pod("a").cpu("100m")), ["fast: ok", "slow: unschedulable: no SSD"]);
+///
+/// // It lists all points that it implements, and declares all that it reads.
+/// supercargo_sdk::testkit::check_points!(Ssd);
+/// supercargo_sdk::testkit::check_reads::<Ssd>();
 /// ```
 #[cfg(feature = "testkit")]
 pub mod testkit {
