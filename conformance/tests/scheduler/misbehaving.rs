@@ -30,6 +30,14 @@ impl Memory for Count {
     const NAME: &'static str = "Bad";
 }
 
+/// What nobody said to remember.
+#[derive(Clone, Default, Deserialize, Serialize)]
+struct Secret(u32);
+
+impl Memory for Secret {
+    const NAME: &'static str = "Secret";
+}
+
 thread_local! {
     static SECONDS: Cell<u64> = const { Cell::new(0) };
 }
@@ -108,6 +116,9 @@ impl Reserve for Bad {
         let count = acts.recall::<Count>().map_or(0, |count| count.0);
         acts.count(format!("{} is number {count}", cycle.pod.name), &[]);
         misbehave(cycle.pod, "reserve");
+        if cycle.pod.labels.label("bad") == Some("remembers-in-secret") {
+            acts.memory::<Secret>().0 += 1;
+        }
         Status::success()
     }
 
@@ -223,6 +234,19 @@ fn a_plugin_that_panics_costs_its_pod_a_backoff_and_nobody_else_anything() {
         world.change("Pod a", &json!({"metadata": {"labels": {"bad": "no"}}}));
         assert_eq!(only(&world.pass(20), "bind").len(), 1, "{point}");
     }
+}
+
+#[test]
+fn a_plugin_that_remembers_without_saying_so_is_told_so() {
+    let mut world = world();
+    world.put(pod("a").cpu("1").label("bad", "remembers-in-secret"));
+    let log = world.run();
+    let told = "plugin \"Bad\" panicked: the plugin Bad remembers Secret without saying so: \
+                list `.remembers::<…>()` in its `extensions`";
+    let events = only(&log, "FailedScheduling on a");
+    assert!(!events.is_empty() && events.iter().all(|line| line.ends_with(told)), "{log:?}");
+    world.put(pod("b").cpu("1"));
+    assert_eq!(only(&world.run(), "bind").len(), 1, "others are scheduled");
 }
 
 #[test]

@@ -64,7 +64,17 @@ impl<'a> Acts<'a> {
     ///
     /// The value is copied before its first change in a step, so that the step can be undone: keep what may grow in a
     /// [`SharedMap`](crate::SharedMap), of which only the entry is copied that changes.
+    ///
+    /// # Panics
+    ///
+    /// If nobody said in its extensions that it remembers this: what is not declared would be lost at the next reload.
     pub fn memory<M: Memory>(&mut self) -> &mut M {
+        assert!(
+            self.memories.is_declared(M::NAME),
+            "the plugin {} remembers {} without saying so: list `.remembers::<…>()` in its `extensions`",
+            self.plugin,
+            M::NAME
+        );
         self.memories.get_mut()
     }
 
@@ -162,6 +172,22 @@ mod tests {
         let (list, refused) = asked.take();
         assert_eq!((list.len(), refused), (ACTS_PER_STEP_MAX, 3));
         assert!(asked.is_empty());
+    }
+
+    #[test]
+    #[should_panic(expected = "the plugin Forgetful remembers Tally without saying so")]
+    fn what_is_remembered_must_be_declared() {
+        #[derive(Clone, Default, serde::Serialize, serde::Deserialize)]
+        struct Tally(u32);
+        impl Memory for Tally {
+            const NAME: &'static str = "Tally";
+        }
+        let (mut memories, mut asked) = (Memories::default(), AskedActs::default());
+        let mut declared = Memories::default();
+        declared.declare::<Tally>();
+        Acts::new("Honest", &mut declared, &mut asked).memory::<Tally>().0 += 1;
+        assert_eq!(declared.get::<Tally>().map(|tally| tally.0), Some(1));
+        Acts::new("Forgetful", &mut memories, &mut asked).memory::<Tally>().0 += 1;
     }
 
     #[test]

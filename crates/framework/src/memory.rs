@@ -67,6 +67,11 @@ impl Memories {
         Arc::make_mut(&mut self.handlers).insert(M::NAME, handler);
     }
 
+    /// Whether somebody said that something is remembered under a name.
+    pub fn is_declared(&self, name: &str) -> bool {
+        self.handlers.contains_key(name)
+    }
+
     /// Everything that is remembered, by name.
     pub fn save(&self) -> serde_json::Result<BTreeMap<String, Value>> {
         let mut saved = BTreeMap::new();

@@ -210,6 +210,11 @@ macro_rules! points {
                 self
             }
 
+            /// Whether the plugin says which events it reacts to.
+            pub fn reacts(&self) -> bool {
+                self.enqueue.is_some()
+            }
+
             /// The plugin hears of changes between decisions.
             #[must_use]
             pub fn observe(mut self) -> Self
@@ -228,6 +233,11 @@ macro_rules! points {
             {
                 self.page = Some(|plugin| plugin);
                 self
+            }
+
+            /// Whether the plugin hears of changes between decisions.
+            pub fn observes(&self) -> bool {
+                self.observe.is_some()
             }
 
             /// Whether the plugin has a page.

@@ -23,6 +23,8 @@ pub struct PluginType {
     pub args_kind: Option<String>,
     points: Vec<Point>,
     has_page: bool,
+    observes: bool,
+    reacts: bool,
     read_args: fn(Option<&Value>) -> Result<Value, Vec<FieldProblem>>,
     make: fn(Option<&Value>) -> Result<PluginInstance, Vec<FieldProblem>>,
 }
@@ -61,6 +63,8 @@ impl PluginType {
             args_kind: takes_args.then(|| format!("{}Args", P::NAME)),
             points: P::extensions(Extensions::none()).points(),
             has_page: P::extensions(Extensions::none()).has_page(),
+            observes: P::extensions(Extensions::none()).observes(),
+            reacts: P::extensions(Extensions::none()).reacts(),
             read_args: |args| {
                 let args = read::<P::Args>(args)?;
                 serde_json::to_value(args).map_err(|error| vec![unreadable(String::new(), &error)])
@@ -77,6 +81,16 @@ impl PluginType {
     /// Whether the plugin has a page.
     pub fn has_page(&self) -> bool {
         self.has_page
+    }
+
+    /// Whether the plugin hears of changes between decisions.
+    pub fn observes(&self) -> bool {
+        self.observes
+    }
+
+    /// Whether the plugin says which events it reacts to.
+    pub fn reacts(&self) -> bool {
+        self.reacts
     }
 
     /// Reads and validates arguments; what comes back has all defaults filled in.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer};
 
+use crate::lookups::{self, LabelsId, Lookup};
 use crate::names;
 
 /// The labels (or annotations) of an object, sorted by key.
@@ -103,6 +104,7 @@ impl Labels {
 
 impl LabelLookup for Labels {
     fn label(&self, key: &str) -> Option<&str> {
+        lookups::note(|| Lookup::Label(LabelsId::of(self)));
         let index = self.0.binary_search_by(|(candidate, _)| (**candidate).cmp(key)).ok()?;
         Some(&self.0[index].1)
     }

@@ -12,6 +12,7 @@ mod everything;
 mod intern;
 pub mod kinds;
 pub mod labels;
+pub mod lookups;
 pub mod names;
 mod nearest;
 mod node;

@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::decode::{DecodeError, NamedWords, read};
 use crate::labels::Labels;
+use crate::lookups::{self, Lookup};
 use crate::raw::RawObject;
 use crate::time::Timestamp;
 use crate::wire::null_default;
@@ -197,18 +198,21 @@ impl Objects {
 
     /// The object of that name.
     pub fn get<T: Kind>(&self, namespace: &str, name: &str) -> Option<&T> {
+        note_lookup(T::ID, Some(name));
         let key = ObjectKey { namespace: namespace.into(), name: name.into() };
         as_type(self.kinds.get(&T::ID)?.objects.get(&key)?)
     }
 
     /// The object of that name, to be kept: cycle state outlives the borrow of a snapshot.
     pub fn get_shared<T: Kind>(&self, namespace: &str, name: &str) -> Option<Arc<T>> {
+        note_lookup(T::ID, Some(name));
         let key = ObjectKey { namespace: namespace.into(), name: name.into() };
         as_shared(self.kinds.get(&T::ID)?.objects.get(&key)?)
     }
 
     /// All objects of a kind that satisfy a condition, to be kept, in name order.
     pub fn all_shared<T: Kind>(&self, mut wanted: impl FnMut(&T) -> bool) -> Vec<Arc<T>> {
+        note_lookup(T::ID, None);
         let objects = self.kinds.get(&T::ID).into_iter().flat_map(|store| store.objects.values());
         let wanted = objects.filter(|value| as_type(value).is_some_and(&mut wanted));
         wanted.filter_map(as_shared).collect()
@@ -216,12 +220,14 @@ impl Objects {
 
     /// All objects of a kind with their names, in name order.
     pub fn all<T: Kind>(&self) -> impl Iterator<Item = (&ObjectKey, &T)> {
+        note_lookup(T::ID, None);
         let objects = self.kinds.get(&T::ID).into_iter().flat_map(|store| store.objects.iter());
         objects.filter_map(|(key, value)| Some((key, as_type(value)?)))
     }
 
     /// The objects of a kind in one namespace, in name order.
     pub fn in_namespace<T: Kind>(&self, namespace: &str) -> impl Iterator<Item = (&str, &T)> {
+        note_lookup(T::ID, None);
         let first = ObjectKey { namespace: namespace.into(), name: Box::default() };
         let objects =
             self.kinds.get(&T::ID).into_iter().flat_map(move |store| store.objects.range(first.clone()..));
@@ -231,12 +237,14 @@ impl Objects {
 
     /// The object of that name, whatever its type.
     pub fn find(&self, kind: KindId, key: &ObjectKey) -> Option<Object> {
+        note_lookup(kind, Some(&key.name));
         let value = self.kinds.get(&kind)?.objects.get(key)?.clone();
         Some(Object { kind, key: key.clone(), raw: None, value })
     }
 
     /// All objects of a kind, whatever its type, in name order.
     pub fn of_kind(&self, kind: KindId) -> impl Iterator<Item = Object> {
+        note_lookup(kind, None);
         let objects = self.kinds.get(&kind).into_iter().flat_map(|store| store.objects.iter());
         objects.map(move |(key, value)| Object { kind, key: key.clone(), raw: None, value: value.clone() })
     }
@@ -250,6 +258,10 @@ impl Objects {
     pub fn version(&self, kind: KindId) -> u64 {
         self.kinds.get(&kind).map_or(0, |store| store.version)
     }
+}
+
+fn note_lookup(kind: KindId, name: Option<&str>) {
+    lookups::note(|| Lookup::Objects(kind, name.map(Into::into)));
 }
 
 impl fmt::Debug for KindStore {

@@ -98,7 +98,7 @@ pub use supercargo_framework::{
 pub use supercargo_model::{
     GoDuration, InvalidDuration, Kind, KindId, LabelLookup, LabelSelector, Labels, MetadataWords, Node,
     NodeRef, NodeSelector, Object, ObjectKey, Objects, Pod, PodSet, PodSpec, Pods, Quantity, RawObject,
-    ResourceList, Resources, Row, SelectableNode, Snapshot, Standing, StandingPod, Timestamp,
+    ResourceList, Resources, Row, SelectableNode, Snapshot, Standing, StandingCounts, StandingPod, Timestamp,
 };
 pub use supercargo_model::{kinds, labels, node_selector, pod, quantity, resources, taints, wire};
 
@@ -126,6 +126,7 @@ pub mod counting {
 /// #     type Args = NoArgs;
 /// #     fn new(_: NoArgs) -> Self { Ssd }
 /// #     fn extensions(points: Extensions<Self>) -> Extensions<Self> { points.filter() }
+/// #     fn reads(&self) -> Reads { Reads::nothing().node(&[NodeField::Labels]) }
 /// # }
 /// # impl Filter for Ssd {
 /// #     fn filter(&self, _: &Cycle<'_>, node: NodeRef<'_>) -> Status {
@@ -135,6 +136,10 @@ pub mod counting {
 ///
 /// let mut cluster = cluster().with(node("fast").label("disk", "ssd")).with(node("slow"));
 /// assert_eq!(trial::<Ssd>().filter(&mut cluster, pod("a").cpu("100m")), ["fast: ok", "slow: unschedulable: no SSD"]);
+///
+/// // It lists all points that it implements, and declares all that it reads.
+/// supercargo_sdk::testkit::check_points!(Ssd);
+/// supercargo_sdk::testkit::check_reads::<Ssd>();
 /// ```
 #[cfg(feature = "testkit")]
 pub mod testkit {

@@ -15,6 +15,7 @@ use supercargo_model::{
 #[derive(Debug)]
 pub struct TestCluster {
     kinds: Vec<ReadableKind>,
+    keeps_text: bool,
     cluster: Cluster,
     snapshot: Snapshot,
     /// What plugins remember.
@@ -39,6 +40,7 @@ pub fn cluster() -> TestCluster {
             ReadableKind::of::<PodDisruptionBudget>(),
             ReadableKind::of::<DeviceClass>(),
         ],
+        keeps_text: false,
         cluster: Cluster::default(),
         snapshot: Snapshot::default(),
         memories: Memories::default(),
@@ -76,6 +78,25 @@ impl TestCluster {
     #[must_use]
     pub fn reading<K: Kind>(mut self) -> Self {
         self.kinds.push(ReadableKind::of::<K>());
+        self
+    }
+
+    /// Reads what a plugin declares to read: its kinds, where pods stand, and texts if it wants them.
+    #[must_use]
+    pub fn reading_for(mut self, reads: &Reads) -> Self {
+        for kind in &reads.kinds {
+            if !self.kinds.iter().any(|known| known.is_same(kind)) {
+                self.kinds.push(*kind);
+            }
+        }
+        self.keeps_text |= reads.raw_objects;
+        self.counting(reads)
+    }
+
+    /// Pods and nodes that come from now on keep their text, as for a plugin that reads raw objects.
+    #[must_use]
+    pub fn keeping_text(mut self) -> Self {
+        self.keeps_text = true;
         self
     }
 
@@ -152,7 +173,7 @@ impl TestCluster {
     }
 
     fn decode(&self, object: &Value) -> Decoded {
-        let decoder = Decoder::new(self.kinds.iter().copied(), false).keeping_progress(true);
+        let decoder = Decoder::new(self.kinds.iter().copied(), self.keeps_text).keeping_progress(true);
         decoder.decode(&object.to_string()).unwrap_or_else(|error| panic!("{error}: {object}"))
     }
 }

@@ -24,13 +24,22 @@
 //! assert_eq!(trial::<Ssd>().filter(&mut cluster, pod("a").cpu("100m")), ["fast: ok", "slow: unschedulable: no SSD"]);
 //! ```
 
+mod acting;
+mod attempt;
 mod build;
 mod cluster;
+#[doc(hidden)]
+pub mod listed;
+mod observing;
 pub mod random;
+mod reads;
+mod rehearsal;
 mod trial;
 
+pub use attempt::Attempt;
 pub use build::{NodeBuilder, PodBuilder, node, pod};
 pub use cluster::{TestCluster, cluster};
+pub use reads::{ReadsCheck, check_reads, check_reads_with};
 pub use trial::{
     Happening, Trial, added, args_of, deleted, problems_of, status_text, trial, trial_with, updated,
 };

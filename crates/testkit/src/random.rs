@@ -1,13 +1,13 @@
 //! Small random clusters, in which any one field can be changed and nothing else.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use serde_json::{Value, json};
-use supercargo_framework::{NodeField, PluginInstance, PodField};
+use supercargo_framework::{NodeField, PluginInstance, PodField, Reads};
 use supercargo_model::Pod;
 use supercargo_model::kinds::{
     CSIDriver, CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass,
@@ -27,6 +27,23 @@ pub struct World {
     running: Vec<(usize, Choices)>,
     /// One more pod on the first node, that asks for nothing.
     extra_pod: bool,
+    /// One more node, with nothing on it.
+    extra_node: bool,
+    /// Whether labels and annotations of the pending pod, and annotations of the nodes, are like those of nobody else.
+    is_unique: bool,
+    values: Arc<OwnValues>,
+}
+
+/// Values that fields can have besides those that they have anyway, as merge patches: a plugin that asks for a label of its own
+/// never meets it otherwise.
+#[derive(Clone, Debug, Default)]
+pub struct OwnValues {
+    /// Of pods.
+    pub pod: Vec<(PodField, Value)>,
+    /// Of nodes.
+    pub node: Vec<(NodeField, Value)>,
+    /// What else is in the cluster.
+    pub objects: Vec<Value>,
 }
 
 type Choices = Vec<usize>;
@@ -41,6 +58,9 @@ pub fn world() -> impl Strategy<Value = World> {
         nodes,
         running,
         extra_pod: false,
+        extra_node: false,
+        is_unique: false,
+        values: Arc::default(),
     })
 }
 
@@ -125,20 +145,56 @@ impl World {
         changed
     }
 
+    /// The same with fields that may have these values too.
+    #[must_use]
+    pub fn with_values(mut self, values: &Arc<OwnValues>) -> Self {
+        self.values = values.clone();
+        self
+    }
+
+    /// The same, but for the pods of all nodes but one.
+    #[must_use]
+    pub fn with_pods_elsewhere_changed(&self, kept: usize) -> Self {
+        let mut changed = self.clone();
+        let count = self.nodes.len();
+        for (_, pod) in changed.running.iter_mut().filter(|(place, _)| place % count != kept) {
+            let fields = [PodField::Labels, PodField::Requests, PodField::HostPorts, PodField::PodAffinity];
+            fields.iter().for_each(|field| pod[*field as usize] += 1);
+        }
+        changed.running.push(((kept + 1) % count, self.pending.clone()));
+        changed
+    }
+
+    /// The same, but for these fields of all nodes but one.
+    #[must_use]
+    pub fn with_nodes_elsewhere_changed(&self, kept: usize, fields: &[NodeField]) -> Self {
+        let mut changed = self.clone();
+        for (_, node) in changed.nodes.iter_mut().enumerate().filter(|(place, _)| *place != kept) {
+            fields.iter().for_each(|field| node[*field as usize] += 1);
+        }
+        changed
+    }
+
+    /// The same with one more node.
+    #[must_use]
+    pub fn with_another_node(&self) -> Self {
+        World { extra_node: true, ..self.clone() }
+    }
+
+    /// The same with labels and annotations that nobody else has.
+    #[must_use]
+    pub fn made_unique(&self) -> Self {
+        World { is_unique: true, ..self.clone() }
+    }
+
+    /// How many nodes there are whose answers count.
+    pub fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// The cluster.
     pub fn cluster(&self) -> TestCluster {
-        let meta = json!({ "name": "x", "namespace": "default" });
-        let web = json!({ "app": "web" });
-        let mut cluster = cluster()
-            .with(json!({ "apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": { "selector": web } }))
-            .with(json!({
-                "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta,
-                "spec": { "selector": { "matchLabels": { "app": "db" } } },
-            }))
-            .with(json!({
-                "apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": { "name": "gpu" },
-                "spec": { "extendedResourceName": "example.com/gpu" },
-            }))
+        let cluster = cluster()
             .reading::<PersistentVolume>()
             .reading::<PersistentVolumeClaim>()
             .reading::<StorageClass>()
@@ -146,14 +202,35 @@ impl World {
             .reading::<CSIDriver>()
             .reading::<CSIStorageCapacity>()
             .reading::<VolumeAttachment>();
-        storage().into_iter().for_each(|object| cluster.put(object));
+        self.cluster_in(cluster, |_| true)
+    }
+
+    /// The same for a plugin that reads this: what is of other kinds is left out.
+    pub(crate) fn cluster_for(&self, reads: &Reads, keeps_text: bool) -> TestCluster {
+        let cluster = if keeps_text { cluster().keeping_text() } else { cluster() };
+        self.cluster_in(cluster.reading_for(reads), |object| {
+            reads.kinds.iter().any(|kind| object["kind"] == kind.id.kind)
+        })
+    }
+
+    fn cluster_in(&self, mut cluster: TestCluster, is_there: impl Fn(&Value) -> bool) -> TestCluster {
+        let scenery = SCENERY.iter().filter(|object| is_there(object));
+        scenery.chain(&self.values.objects).for_each(|object| cluster.put(object.clone()));
         for (index, choices) in self.nodes.iter().enumerate() {
-            cluster.put(random_node(&self.node_name(index), index, choices));
+            let node = random_node(&self.node_name(index), index, choices, &self.values.node);
+            cluster.put(if self.is_unique { node.annotation(UNIQUE, "node") } else { node });
+        }
+        if self.extra_node {
+            cluster.put(node("extra"));
         }
         for (index, (place, choices)) in self.running.iter().enumerate() {
             let name = format!("r{index}");
             let node = self.node_name(place % self.nodes.len());
-            cluster.put(random_pod(&name, choices).with(json!({ "metadata": { "name": name } })).on(&node));
+            cluster.put(
+                random_pod(&name, choices, &self.values.pod)
+                    .with(json!({ "metadata": { "name": name } }))
+                    .on(&node),
+            );
         }
         if self.extra_pod {
             cluster.put(pod("extra").on(&self.node_name(0)));
@@ -163,7 +240,8 @@ impl World {
 
     /// The pending pod.
     pub fn pending(&self) -> PodBuilder {
-        random_pod("p", &self.pending)
+        let pod = random_pod("p", &self.pending, &self.values.pod);
+        if self.is_unique { pod.label(UNIQUE, "pod").annotation(UNIQUE, "pod's own") } else { pod }
     }
 
     /// What each plugin says about the pending pod before the queue, about each node, and how it scores them.
@@ -185,17 +263,35 @@ impl World {
     }
 
     /// Answers in the order of the nodes, without their names: the names may have changed, and the order with the zones.
-    fn by_node(&self, said: &[String]) -> Vec<String> {
+    pub(crate) fn by_node(&self, said: &[String]) -> Vec<String> {
         let said: BTreeMap<&str, &str> = said.iter().filter_map(|line| line.split_once(": ")).collect();
         let names =
             std::iter::once("*".to_owned()).chain((0..self.nodes.len()).map(|index| self.node_name(index)));
         names.map(|name| said.get(&*name).copied().unwrap_or_default().to_owned()).collect()
     }
 
-    fn node_name(&self, index: usize) -> String {
+    pub(crate) fn node_name(&self, index: usize) -> String {
         let renamed = self.nodes[index][NodeField::Name as usize] % 2 == 1;
         format!("{}{index}", if renamed { "m" } else { "n" })
     }
+}
+
+/// What pods belong to, and what a device class stands for.
+fn owners() -> Vec<Value> {
+    let meta = json!({ "name": "x", "namespace": "default" });
+    vec![
+        json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": { "selector": { "app": "web" } },
+        }),
+        json!({
+            "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta,
+            "spec": { "selector": { "matchLabels": { "app": "db" } } },
+        }),
+        json!({
+            "apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": { "name": "gpu" },
+            "spec": { "extendedResourceName": "example.com/gpu" },
+        }),
+    ]
 }
 
 /// Claims of namespace `default`: one bound to a volume in zone a, of which a node takes one, and only one pod; one that
@@ -247,18 +343,31 @@ fn storage() -> Vec<Value> {
     objects
 }
 
-fn random_pod(name: &str, choices: &[usize]) -> PodBuilder {
+/// The values of each field, written once.
+static POD_VALUES: LazyLock<Vec<(Vec<Value>, bool)>> =
+    LazyLock::new(|| PodField::ALL.into_iter().map(pod_values).collect());
+static NODE_VALUES: LazyLock<Vec<Vec<Value>>> =
+    LazyLock::new(|| NodeField::ALL.into_iter().map(node_values).collect());
+static SCENERY: LazyLock<Vec<Value>> = LazyLock::new(|| [owners(), storage()].concat());
+
+/// A key that nobody looks for.
+const UNIQUE: &str = "supercargo.dev/unique";
+
+fn random_pod(name: &str, choices: &[usize], own: &[(PodField, Value)]) -> PodBuilder {
     PodField::ALL.into_iter().fold(pod(name), |pod, field| {
-        let (patches, of_container) = pod_values(field);
+        let (patches, of_container) = &POD_VALUES[field as usize];
+        let own = own.iter().filter(|(of, _)| *of == field).map(|(_, patch)| patch);
+        let patches: Vec<&Value> = patches.iter().chain(own).collect();
         let patch = patches[choices[field as usize] % patches.len()].clone();
-        if of_container { pod.container(patch) } else { pod.with(patch) }
+        if *of_container { pod.container(patch) } else { pod.with(patch) }
     })
 }
 
-fn random_node(name: &str, index: usize, choices: &[usize]) -> NodeBuilder {
+fn random_node(name: &str, index: usize, choices: &[usize], own: &[(NodeField, Value)]) -> NodeBuilder {
     let hostname = json!({ "metadata": { "labels": { "kubernetes.io/hostname": format!("h{index}") } } });
     NodeField::ALL.into_iter().fold(node(name).with(hostname), |node, field| {
-        let patches = node_values(field);
+        let own = own.iter().filter(|(of, _)| *of == field).map(|(_, patch)| patch);
+        let patches: Vec<&Value> = NODE_VALUES[field as usize].iter().chain(own).collect();
         node.with(patches[choices[field as usize] % patches.len()].clone())
     })
 }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use supercargo_framework::{
-    Actions, Change, ClusterEvent, Code, EventResource, Hint, NodeScore, Plugin, PluginInstance, Point,
-    PreFilterResult, Profile, Registry, Status,
+    Actions, Change, ClusterEvent, Code, Context, Cycle, EventResource, Hint, Named, NodeScore, Plugin,
+    PluginInstance, Point, PreFilterResult, Profile, QueuedPod, Registry, Status,
 };
 use supercargo_model::{KindId, Pod, Row};
 
+use crate::acting::name_of;
 use crate::cluster::TestCluster;
 
 /// A plugin, tried out on its own.
@@ -85,7 +86,62 @@ impl Trial {
         for point in Point::ALL {
             profile.add(plugin, point, 1);
         }
+        profile.add_apart(plugin);
         Trial { profile }
+    }
+
+    /// What PreEnqueue says.
+    pub fn pre_enqueue(&self, cluster: &mut TestCluster, pod: impl Into<Value>) -> String {
+        let pod = cluster.pod(pod);
+        let named = listed(&self.profile, &self.profile.pre_enqueue, ".pre_enqueue()");
+        status_text(&named.plugin.pre_enqueue(&cluster.context(), &pod))
+    }
+
+    /// The names of the pods in the order in which QueueSort has them tried, if they came in this order, one a second, the last
+    /// of them now.
+    pub fn order<V: Into<Value>>(
+        &self,
+        cluster: &mut TestCluster,
+        pods: impl IntoIterator<Item = V>,
+    ) -> Vec<String> {
+        let named = listed(&self.profile, &self.profile.queue_sort, ".queue_sort()");
+        let pods: Vec<Arc<Pod>> = pods.into_iter().map(|pod| cluster.pod(pod)).collect();
+        let came = |place: usize| cluster.now.moved(place as i64 + 1 - pods.len() as i64);
+        let queued = |(place, pod): (usize, &Arc<Pod>)| QueuedPod {
+            pod: pod.clone(),
+            queued_at: came(place),
+            first_attempt_at: None,
+            attempts: 0,
+        };
+        let mut queue: Vec<QueuedPod> = pods.iter().enumerate().map(queued).collect();
+        // The queue asks about whole steps of time, as the plugin declared them.
+        let context = Context { now: named.plugin.changes().moment(cluster.now), ..cluster.context() };
+        let less = |a: &QueuedPod, b: &QueuedPod| named.plugin.less(&context, a, b);
+        queue.sort_by(|a, b| less(b, a).cmp(&less(a, b)));
+        queue.iter().map(|queued| queued.pod.name.to_string()).collect()
+    }
+
+    /// What PreFilter says: `all nodes`, `only n1, n2`, `skip`, or why the pod is rejected.
+    pub fn pre_filter(&self, cluster: &mut TestCluster, pod: impl Into<Value>) -> String {
+        let pod = cluster.pod(pod);
+        let named = listed(&self.profile, &self.profile.pre_filter, ".pre_filter()");
+        match named.plugin.pre_filter(&mut cluster.cycle(&pod)) {
+            PreFilterResult::AllNodes => "all nodes".to_owned(),
+            PreFilterResult::OnlyNodes(names) => {
+                format!("only {}", names.iter().map(|name| &**name).collect::<Vec<_>>().join(", "))
+            }
+            PreFilterResult::Skip => "skip".to_owned(),
+            PreFilterResult::Reject(status) => status_text(&status),
+        }
+    }
+
+    /// What PreScore says, after PreFilter, all nodes being feasible.
+    pub fn pre_score(&self, cluster: &mut TestCluster, pod: impl Into<Value>) -> String {
+        let pod = cluster.pod(pod);
+        let named = listed(&self.profile, &self.profile.pre_score, ".pre_score()");
+        let mut cycle = cluster.cycle(&pod);
+        self.profile.pre_filter.iter().for_each(|named| _ = named.plugin.pre_filter(&mut cycle));
+        status_text(&named.plugin.pre_score(&mut cycle, cluster.snapshot().rows()))
     }
 
     /// What its filter says about each node, as `n1: ok`; what PreFilter says for all of them goes under `*`.
@@ -147,6 +203,19 @@ impl Trial {
     }
 
     fn score_rows(&self, cluster: &TestCluster, pod: &Arc<Pod>) -> Result<Vec<NodeScore>, Status> {
+        let (cycle, mut scores) = self.raw_scores(cluster, pod, cluster.snapshot().rows())?;
+        let (named, _) = self.profile.score.first().expect("the plugin scores");
+        let status = named.plugin.normalize(&cycle, &mut scores);
+        if status.is_success() { Ok(scores) } else { Err(status) }
+    }
+
+    /// The scores of all nodes as they are before they are normalised, where PreScore was told that these are feasible.
+    pub(crate) fn raw_scores<'a>(
+        &self,
+        cluster: &'a TestCluster,
+        pod: &'a Arc<Pod>,
+        feasible: &[Row],
+    ) -> Result<(Cycle<'a>, Vec<NodeScore>), Status> {
         let mut cycle = cluster.cycle(pod);
         // Some plugins leave something for their score in PreFilter already.
         for named in &self.profile.pre_filter {
@@ -154,9 +223,8 @@ impl Trial {
                 return Err(status);
             }
         }
-        let rows: Vec<Row> = cluster.snapshot().rows().to_vec();
         for named in &self.profile.pre_score {
-            let status = named.plugin.pre_score(&mut cycle, &rows);
+            let status = named.plugin.pre_score(&mut cycle, feasible);
             if !status.is_success() {
                 return Err(status);
             }
@@ -165,45 +233,17 @@ impl Trial {
         let score = |row: &Row| {
             Ok(NodeScore { row: *row, score: named.plugin.score(&cycle, cluster.snapshot().node(*row))? })
         };
-        let mut scores: Vec<NodeScore> = rows.iter().map(score).collect::<Result<_, Status>>()?;
-        let status = named.plugin.normalize(&cycle, &mut scores);
-        if status.is_success() { Ok(scores) } else { Err(status) }
+        let scores = cluster.snapshot().rows().iter().map(score).collect::<Result<_, Status>>()?;
+        Ok((cycle, scores))
     }
 
     /// What it hints when something happens while this pod waits.
     pub fn hint(&self, cluster: &mut TestCluster, pod: impl Into<Value>, happening: &Happening) -> Hint {
         let pod = cluster.pod(pod);
-        let kind = happening.old.as_ref().or(happening.new.as_ref()).map(|object| object["kind"].clone());
         let [named] = &self.profile.enqueue[..] else { return Hint::Queue };
-        let answer = |cluster: &TestCluster, resource, change: &Change<'_>| {
-            let event = ClusterEvent { resource, actions: happening.actions };
+        happening.tell(cluster, |cluster, event, change| {
             Hint::on(&*named.plugin, &cluster.context(), &pod, event, change)
-        };
-        match kind.as_ref().and_then(Value::as_str).expect("something happens to an object") {
-            "Pod" => {
-                let [old, new] =
-                    [&happening.old, &happening.new].map(|pod| pod.clone().map(|pod| cluster.pod(pod)));
-                answer(cluster, EventResource::Pod, &Change::Pod { old: old.as_deref(), new: new.as_deref() })
-            }
-            "Node" => {
-                // Each state in a cluster of its own.
-                let states =
-                    [&happening.old, &happening.new].map(|node| Some(crate::cluster().with(node.clone()?)));
-                let [old, new] = states.each_ref().map(|state| state.as_ref()?.snapshot().nodes().next());
-                answer(cluster, EventResource::Node, &Change::Node { old, new })
-            }
-            _ => {
-                let [old, new] = [&happening.old, &happening.new]
-                    .map(|object| object.clone().map(|object| cluster.object(object)));
-                let kind: KindId =
-                    old.as_ref().or(new.as_ref()).expect("something happens to an object").kind;
-                answer(
-                    cluster,
-                    EventResource::Kind(kind),
-                    &Change::Object { old: old.as_ref(), new: new.as_ref() },
-                )
-            }
-        }
+        })
     }
 
     /// Whether the plugin hints as expected at each happening; the text says what is going on.
@@ -220,13 +260,52 @@ impl Trial {
     }
 }
 
-fn registry_of<P: Plugin>() -> Registry {
+impl Happening {
+    /// Tells somebody of it, as the event and the change that it is.
+    pub(crate) fn tell<R>(
+        &self,
+        cluster: &mut TestCluster,
+        hear: impl FnOnce(&mut TestCluster, ClusterEvent, &Change<'_>) -> R,
+    ) -> R {
+        let event = |resource| ClusterEvent { resource, actions: self.actions };
+        let states = [&self.old, &self.new];
+        let kind = states.into_iter().flatten().next().and_then(|object| object["kind"].as_str());
+        match kind.expect("something happens to an object") {
+            "Pod" => {
+                let [old, new] = states.map(|pod| pod.clone().map(|pod| cluster.pod(pod)));
+                let change = Change::Pod { old: old.as_deref(), new: new.as_deref() };
+                hear(cluster, event(EventResource::Pod), &change)
+            }
+            "Node" => {
+                // Each state in a cluster of its own.
+                let states = states.map(|node| Some(crate::cluster().with(node.clone()?)));
+                let [old, new] = states.each_ref().map(|state| state.as_ref()?.snapshot().nodes().next());
+                hear(cluster, event(EventResource::Node), &Change::Node { old, new })
+            }
+            _ => {
+                let [old, new] = states.map(|object| object.clone().map(|object| cluster.object(object)));
+                let kind: KindId =
+                    old.as_ref().or(new.as_ref()).expect("something happens to an object").kind;
+                let change = Change::Object { old: old.as_ref(), new: new.as_ref() };
+                hear(cluster, event(EventResource::Kind(kind)), &change)
+            }
+        }
+    }
+}
+
+/// The plugin at a point that it has to list.
+pub(crate) fn listed<'a, T: ?Sized>(profile: &Profile, point: &'a [Named<T>], method: &str) -> &'a Named<T> {
+    let name = name_of(profile);
+    point.first().unwrap_or_else(|| panic!("{name} does not list `{method}` in its `extensions`"))
+}
+
+pub(crate) fn registry_of<P: Plugin>() -> Registry {
     let mut registry = Registry::default();
     registry.register::<P>().expect("it is the only one");
     registry
 }
 
-fn make<P: Plugin>(args: Option<&Value>) -> PluginInstance {
+pub(crate) fn make<P: Plugin>(args: Option<&Value>) -> PluginInstance {
     let made = registry_of::<P>().get(P::NAME).expect("it was registered").make(args);
     made.unwrap_or_else(|problems| panic!("{problems:?}"))
 }

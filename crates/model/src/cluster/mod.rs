@@ -30,6 +30,7 @@ pub use usage::Usage;
 
 use crate::intern::Interner;
 use crate::labels::{LabelLookup, Labels};
+use crate::lookups::{self, Lookup};
 use crate::node::{Node, NodeWords};
 use crate::node_selector::SelectableNode;
 use crate::object::{KindId, Object, ObjectKey, Objects};
@@ -312,6 +313,7 @@ impl<'a> NodeRef<'a> {
 
     /// The node's domain under a topology key, by the key's name.
     pub fn domain_named(&self, key: &str) -> Option<LabelPair> {
+        lookups::note(|| Lookup::NodeLabel(self.row()));
         self.domain(self.labels.key(key)?)
     }
 

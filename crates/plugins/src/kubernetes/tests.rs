@@ -1,6 +1,7 @@
 //! What holds for all plugins.
 
 use supercargo_framework::{FieldSet, NodeField, PluginInstance, PodField};
+use supercargo_testkit::ReadsCheck;
 use supercargo_testkit::random::{Mattered, what_matters, worlds};
 
 /// All plugins with their default arguments.
@@ -44,4 +45,12 @@ fn plugins_read_what_they_declare_and_no_more() {
     let mut caught = lies(&liar, &mattered[affinity]);
     caught.sort_by_key(|field| format!("{field:?}"));
     assert_eq!(caught, [Mattered::Node(NodeField::Name), Mattered::Pod(PodField::NodeAffinity)]);
+}
+
+/// What authors check their plugins with finds nothing about ours.
+#[test]
+fn plugins_pass_the_check_that_authors_have() {
+    for plugin in plugins() {
+        assert_eq!(ReadsCheck::of_instance(plugin.clone()).worlds(12).findings(), [""; 0], "{}", plugin.name);
+    }
 }

@@ -19,6 +19,13 @@ use crate::kubernetes::storage::scene::{
 const SELECTED: &str = "volume.kubernetes.io/selected-node";
 const COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 
+/// Nothing is remembered yet, but the plugin has said what it will.
+fn no_memories() -> Memories {
+    let mut memories = Memories::default();
+    memories.declare::<AssumedVolumes>();
+    memories
+}
+
 fn plugin() -> VolumeBinding {
     VolumeBinding::new(VolumeBindingArgs { bind_timeout_seconds: Some(30), shape: None })
 }
@@ -104,7 +111,7 @@ fn message(step: &Step) -> String {
 
 /// How PreBind goes on for a pod with claim `data` once the cluster has these objects.
 fn resumed(before: &[Value], after: &[Value], news: &News<'_>) -> String {
-    let (before, after, memories) = (scene(before), scene(after), Memories::default());
+    let (before, after, memories) = (scene(before), scene(after), no_memories());
     let pod = pod_with_claims("web", &["data"]);
     let (mut cycle, _) = reserved(&before, &memories, &pod);
     waits(&plugin().pre_bind(&mut cycle, on(&before, "n1")));
@@ -116,7 +123,7 @@ fn resumed(before: &[Value], after: &[Value], news: &News<'_>) -> String {
 fn a_reserved_volume_is_taken_until_it_is_given_back() {
     let snapshot = scene(&[volume("pv", "1"), claim("data", "local", "1"), claim("other", "local", "1")]);
     let (first, second) = (pod_with_claims("web", &["data"]), pod_with_claims("db", &["other"]));
-    let nothing = Memories::default();
+    let nothing = no_memories();
     assert!(filtered(&snapshot, &nothing, &second).is_success());
     let (mut cycle, mut memories) = reserved(&snapshot, &nothing, &first);
     let status = filtered(&snapshot, &memories, &second);
@@ -136,7 +143,7 @@ fn what_was_assumed_of_an_object_ends_with_its_next_version() {
         |version| [volume("pv", version), claim("data", "local", "1"), claim("other", "local", "1")];
     let (before, after) = (scene(&objects("1")), scene(&objects("2")));
     let (first, second) = (pod_with_claims("web", &["data"]), pod_with_claims("db", &["other"]));
-    let nothing = Memories::default();
+    let nothing = no_memories();
     let (_, memories) = reserved(&before, &nothing, &first);
     assert!(filtered(&after, &memories, &second).is_success());
     // The next Reserve drops it for good.
@@ -149,7 +156,7 @@ fn what_was_assumed_of_an_object_ends_with_its_next_version() {
 fn a_claim_whose_volume_is_to_be_made_keeps_later_pods_on_its_node() {
     let snapshot = scene(&[claim("data", "made", "1")]);
     let (first, second) = (pod_with_claims("web", &["data"]), pod_with_claims("db", &["data"]));
-    let nothing = Memories::default();
+    let nothing = no_memories();
     let (_, memories) = reserved(&snapshot, &nothing, &first);
     let mut cycle = Cycle::new(&second, context(&snapshot, &memories));
     plugin().pre_filter(&mut cycle);
@@ -161,10 +168,10 @@ fn a_claim_whose_volume_is_to_be_made_keeps_later_pods_on_its_node() {
 fn memories_survive_a_restart() {
     let snapshot = scene(&[volume("pv", "1"), claim("data", "local", "1"), claim("new", "made", "1")]);
     let pod = pod_with_claims("web", &["data", "new"]);
-    let nothing = Memories::default();
+    let nothing = no_memories();
     let (_, memories) = reserved(&snapshot, &nothing, &pod);
     let saved = memories.save().expect("JSON");
-    let mut restored = Memories::default();
+    let mut restored = no_memories();
     restored.declare::<AssumedVolumes>();
     assert!(restored.load(saved.clone()).expect("ours").is_empty());
     assert_eq!(restored.save().expect("JSON"), saved);
@@ -181,7 +188,7 @@ fn small_claims_get_the_small_volumes() {
         size(claim("large", "local", "1"), "/spec/resources/requests", "4Gi"),
         claim("small", "local", "1"),
     ]);
-    let (pod, nothing) = (pod_with_claims("web", &["large", "small"]), Memories::default());
+    let (pod, nothing) = (pod_with_claims("web", &["large", "small"]), no_memories());
     let (cycle, _) = reserved(&snapshot, &nothing, &pod);
     let planned: &PlannedBindings = cycle.get().expect("Reserve leaves it");
     let names = planned.bindings.iter().map(|b| (&*b.claim.metadata.name, &*b.volume.metadata.name));
@@ -191,7 +198,7 @@ fn small_claims_get_the_small_volumes() {
 #[test]
 fn pods_without_claims_and_with_bound_ones_have_nothing_to_bind() {
     let snapshot = scene(&[volume("pv", "1"), bound(claim("data", "local", "1"), "pv")]);
-    let nothing = Memories::default();
+    let nothing = no_memories();
     for pod in [pod_with_claims("web", &[]), pod_with_claims("db", &["data"])] {
         let (mut cycle, _) = reserved(&snapshot, &nothing, &pod);
         let step = plugin().pre_bind(&mut cycle, on(&snapshot, "n1"));
@@ -199,7 +206,7 @@ fn pods_without_claims_and_with_bound_ones_have_nothing_to_bind() {
     }
     let pod = pod_with_claims("unseen", &[]);
     let mut cycle = Cycle::new(&pod, context(&snapshot, &nothing));
-    let (mut memories, mut asked) = (Memories::default(), AskedActs::default());
+    let (mut memories, mut asked) = (no_memories(), AskedActs::default());
     let mut acts = Acts::new("VolumeBinding", &mut memories, &mut asked);
     let status = plugin().reserve(&mut cycle, &mut acts, on(&snapshot, "n1"));
     assert_eq!(status.message(), "not found");
@@ -208,7 +215,7 @@ fn pods_without_claims_and_with_bound_ones_have_nothing_to_bind() {
 #[test]
 fn pre_bind_patches_volumes_and_claims_and_waits() {
     let snapshot = scene(&[volume("pv", "7"), claim("data", "local", "8"), claim("new", "made", "9")]);
-    let (pod, nothing) = (pod_with_claims("web", &["new", "data"]), Memories::default());
+    let (pod, nothing) = (pod_with_claims("web", &["new", "data"]), no_memories());
     let (mut cycle, _) = reserved(&snapshot, &nothing, &pod);
     let step = plugin().pre_bind(&mut cycle, on(&snapshot, "n1"));
     let (effects, deadline) = waits(&step);
@@ -244,7 +251,7 @@ fn what_stands_as_planned_is_not_patched() {
     let pv = with(volume("pv", "1"), "/spec/claimRef", reference);
     let selected = with(claim("new", "made", "1"), "/metadata/annotations", json!({SELECTED: "n1"}));
     let snapshot = scene(&[pv, claim("data", "local", "1"), selected]);
-    let (pod, nothing) = (pod_with_claims("web", &["data", "new"]), Memories::default());
+    let (pod, nothing) = (pod_with_claims("web", &["data", "new"]), no_memories());
     let (mut cycle, _) = reserved(&snapshot, &nothing, &pod);
     assert!(waits(&plugin().pre_bind(&mut cycle, on(&snapshot, "n1"))).0.is_empty());
 }

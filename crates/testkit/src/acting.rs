@@ -1,0 +1,104 @@
+//! What a plugin asks for, in words.
+
+use std::sync::Arc;
+
+use supercargo_framework::{
+    Act, Acts, AskedActs, ClusterEvent, Context, Effect, EventResource, Memories, PermitDecision, Profile,
+    Step,
+};
+use supercargo_model::Snapshot;
+
+use crate::cluster::TestCluster;
+use crate::trial::status_text;
+
+/// A step of a plugin that may act: what it asks for comes back as lines, and what it remembers stays in the cluster.
+pub(crate) fn act<R>(
+    profile: &Profile,
+    cluster: &mut TestCluster,
+    step: impl FnOnce(Context<'_>, &mut Acts<'_>) -> R,
+) -> (R, Vec<String>) {
+    let (snapshot, before): (Snapshot, Memories) = (cluster.snapshot().clone(), cluster.memories.clone());
+    let mut after = before.clone();
+    profile.declare_memories(&mut after);
+    let mut asked = AskedActs::default();
+    let context = Context { cluster: &snapshot, memories: &before, ..cluster.context() };
+    let result = step(context, &mut Acts::new(name_of(profile), &mut after, &mut asked));
+    cluster.memories = after;
+    (result, lines(profile, &mut asked))
+}
+
+/// The name of the one plugin that is tried out.
+pub(crate) fn name_of(profile: &Profile) -> &'static str {
+    profile.plugins().first().map_or("nobody", |plugin| plugin.name)
+}
+
+/// What is to be done, and whether it would be refused.
+pub(crate) fn order_text(profile: &Profile, effect: &Effect) -> String {
+    let is_declared = profile.may_order(name_of(profile), effect);
+    let refused = if is_declared { "" } else { ", which is refused: it is not among what the plugin writes" };
+    format!("order: {}{refused}", effect.words())
+}
+
+/// How far a step has come: what it orders, a line each, and then what it waits for or how it ended.
+pub(crate) fn step_lines(profile: &Profile, step: &Step) -> Vec<String> {
+    match step {
+        Step::Done(status) => vec![status_text(status)],
+        Step::Wait { effects, events, deadline } => {
+            let orders = effects.iter().map(|effect| order_text(profile, effect));
+            let until = deadline.map(|deadline| format!(" until {deadline}")).unwrap_or_default();
+            orders.chain([format!("waits{until}{}", events_text(events))]).collect()
+        }
+    }
+}
+
+/// What Permit decided, in words.
+pub(crate) fn permit_text(decision: &PermitDecision) -> String {
+    match decision {
+        PermitDecision::Allow => "ok".to_owned(),
+        PermitDecision::Wait { until, events } => format!("waits until {until}{}", events_text(events)),
+        PermitDecision::Reject(status) => status_text(status),
+    }
+}
+
+fn events_text(events: &[ClusterEvent]) -> String {
+    let named = |event: &ClusterEvent| {
+        let resource = match event.resource {
+            EventResource::Any => "*",
+            EventResource::Pod => "Pod",
+            EventResource::Node => "Node",
+            EventResource::Kind(kind) => kind.kind,
+        };
+        match event.actions.label() {
+            "" => resource.to_owned(),
+            label => format!("{resource}/{label}"),
+        }
+    };
+    match &events.iter().map(named).collect::<Vec<_>>()[..] {
+        [] => String::new(),
+        names => format!(", or for {}", names.join(", ")),
+    }
+}
+
+fn lines(profile: &Profile, asked: &mut AskedActs) -> Vec<String> {
+    let (list, refused) = asked.take();
+    let mut lines: Vec<String> = list.iter().map(|(_, act)| act_text(profile, act)).collect();
+    if refused > 0 {
+        lines.push(format!("{refused} more acts, which are refused: they are too many for one step"));
+    }
+    lines
+}
+
+fn act_text(profile: &Profile, act: &Act) -> String {
+    let uid = |uid: &Arc<str>| uid.to_string();
+    match act {
+        Act::Allow(pod) => format!("allow: {}", uid(pod)),
+        Act::Reject(pod, status) => format!("reject: {}: {}", uid(pod), status_text(status)),
+        Act::Activate(pod) => format!("activate: {}", uid(pod)),
+        Act::Order(effect) => order_text(profile, effect),
+        Act::WakeAt(time) => format!("wake: {time}"),
+        Act::Count { name, labels } => {
+            let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            format!("count: {name}{{{}}}", labels.join(","))
+        }
+    }
+}
