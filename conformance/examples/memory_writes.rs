@@ -20,6 +20,7 @@ impl Memory for Pods {
     const NAME: &'static str = "Pods";
 }
 
+#[expect(clippy::print_stdout, reason = "this is what it is for")]
 fn main() {
     let mut counts =
         std::env::args().skip(1).map(|count| count.parse().expect("ENTRIES and WRITES are numbers"));
