@@ -8,6 +8,7 @@ mod misbehaving;
 mod observing;
 mod pages;
 mod permits;
+mod queries;
 mod random;
 mod replacing;
 mod standings;

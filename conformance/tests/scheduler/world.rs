@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 use supercargo_api::{Applied, Refusal, merge};
 use supercargo_config::{build_profiles, load};
 use supercargo_engine::{
-    EngineOptions, ExtenderSettings, Indexing, Order, Rules, Scheduler, SchedulerOptions, Seed, Ticket,
+    AnswerTaken, EngineOptions, ExtenderSettings, Indexing, Order, Rules, Scheduler, SchedulerOptions, Seed,
+    Ticket,
 };
 use supercargo_framework::{
-    AskFailure, AskedNode, Conclusion, Effect, ExtenderAnswer, ExtenderQuestion, Fixes, Needs, Nomination,
-    Profile, Registry,
+    AskFailure, AskedNode, Conclusion, Effect, ExtenderAnswer, ExtenderQuestion, Facts, Fixes, Needs,
+    Nomination, Profile, Registry,
 };
 use supercargo_model::{Decoder, Timestamp};
 
@@ -141,6 +142,11 @@ impl World {
         let object = self.objects.remove(key).unwrap_or_else(|| panic!("there is no {key}"));
         let decoded = self.decoder.decode(&object.to_string()).expect("it was right before");
         self.scheduler.remove(&decoded, self.now);
+    }
+
+    /// Somebody outside answers a query, or does not.
+    pub(crate) fn answer(&mut self, query: &str, answer: Result<Facts, String>) -> Option<AnswerTaken> {
+        self.scheduler.answered(query, answer, self.now)
     }
 
     /// Orders that begin like this fail from now on.

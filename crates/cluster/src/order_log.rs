@@ -112,6 +112,11 @@ impl OrderLog {
                     );
                 }
             }
+            Observation::FactsExpired { query, facts } => {
+                if self.limited.admits("facts-expired") {
+                    warn!(query, facts, "Facts are too old and dropped; plugins go on without them");
+                }
+            }
             Observation::Queued { .. }
             | Observation::Counted { .. }
             | Observation::AnswerDropped

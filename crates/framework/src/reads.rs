@@ -4,8 +4,9 @@
 //! the plugin reads has changed; the driver watches the kinds that somebody reads, and access rules are made from
 //! the same list. A plugin that declares nothing reads everything: always right, only slower.
 
-use serde::Deserialize;
-use supercargo_model::{CountedPods, Kind, KindId, Object, ReadableKind, Snapshot, Timestamp};
+use supercargo_model::{CountedPods, Kind, KindId, ReadableKind};
+
+use crate::queries::{FactForm, Query};
 
 /// What a plugin reads.
 #[derive(Clone, Debug)]
@@ -30,7 +31,7 @@ pub struct Reads {
     pub pods: CountedPods,
     /// Objects of other kinds, custom resources among them.
     pub kinds: Vec<ReadableKind>,
-    /// Answers from outside, fetched by the driver.
+    /// Who is asked outside. The kinds of their facts are among [`Reads::kinds`].
     pub queries: Vec<Query>,
 }
 
@@ -114,67 +115,6 @@ pub enum NodeField {
     Capacity,
     /// Its internal addresses.
     Addresses,
-}
-
-/// Something that the driver asks somebody outside, again and again; the newest answer is the plugin's data.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Query {
-    /// The name under which the answer is found.
-    pub name: String,
-    /// Whom to ask, and what.
-    pub source: QuerySource,
-    /// How old an answer may become before it is asked for again.
-    pub refresh: std::time::Duration,
-    /// How long an answer may take.
-    pub deadline: std::time::Duration,
-}
-
-/// The newest answer to a [`Query`], which the driver keeps among the cluster's objects: so it is part of the snapshot,
-/// and its version changes with it.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct QueryAnswer {
-    /// What was answered.
-    pub value: serde_json::Value,
-    /// When.
-    pub at: Timestamp,
-}
-
-/// Whom a [`Query`] asks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum QuerySource {
-    /// A Prometheus server, with an instant query.
-    Prometheus {
-        /// Its address.
-        address: String,
-        /// The query.
-        expression: String,
-    },
-    /// The resource metrics API of the cluster.
-    NodeMetrics,
-    /// Anything that answers a GET with JSON.
-    Http {
-        /// The address.
-        url: String,
-    },
-}
-
-impl Kind for QueryAnswer {
-    const ID: KindId =
-        KindId { group: "supercargo.dev", version: "v1alpha1", kind: "QueryAnswer", plural: "queryanswers" };
-}
-
-impl Query {
-    /// The newest answer, if there is one yet.
-    pub fn answer<'a>(&self, cluster: &'a Snapshot) -> Option<&'a QueryAnswer> {
-        cluster.objects().get("", &self.name)
-    }
-}
-
-impl QueryAnswer {
-    /// The answer as the driver puts it into the cluster.
-    pub fn into_object(self, query: &str) -> Object {
-        Object::new("", query, self)
-    }
 }
 
 impl Unread {
@@ -309,9 +249,14 @@ impl Reads {
         self
     }
 
-    /// Also reads the answers to a query.
+    /// Also reads the facts of a query, which is asked again and again.
     #[must_use]
     pub fn query(mut self, query: Query) -> Self {
+        self.kinds.push(query.kind());
+        if query.form() == FactForm::PerNode {
+            // Facts are found by the node's name.
+            self.node = self.node.with(&[NodeField::Name]);
+        }
         self.queries.push(query);
         self
     }

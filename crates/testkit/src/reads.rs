@@ -12,10 +12,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use supercargo_framework::{
     Columns, Context, NodeField, NodeScore, Normalization, Plugin, PluginInstance, PodField, PreFilterResult,
-    QueryAnswer, QueuedPod, Reads,
+    QueuedPod, Reads, is_fact_kind,
 };
 use supercargo_model::lookups::{LabelsId, Lookup, noting};
-use supercargo_model::{Kind as _, Pod, RawObject, Row};
+use supercargo_model::{Pod, RawObject, Row};
 
 use crate::cluster::{TestCluster, cluster};
 use crate::random::{OwnValues, World, worlds};
@@ -287,23 +287,18 @@ impl Search<'_> {
                     );
                 }
                 Lookup::Text => self.demand(reads.raw_objects, TEXTS_MATTER),
-                Lookup::Objects(QueryAnswer::ID, name) => {
-                    let asked = name.unwrap_or_default();
-                    let is_declared = reads.queries.iter().any(|query| *query.name == *asked);
-                    self.demand(
-                        is_declared,
-                        &format!(
-                            "the answer to the query {asked:?} is looked up: declare `.query(…)` of that name"
-                        ),
-                    );
-                }
                 Lookup::Objects(kind, _) => {
                     let is_declared = reads.kinds.iter().any(|known| known.id == kind);
-                    let kind = kind.kind;
-                    self.demand(
-                        is_declared,
-                        &format!("objects of kind {kind} are looked up: declare `.kind::<{kind}>()`"),
-                    );
+                    let declaration = match is_fact_kind(kind) {
+                        true => format!(
+                            "facts of kind {0} are looked up: declare the `.query(…)` that tells of {0}",
+                            kind.kind
+                        ),
+                        false => {
+                            format!("objects of kind {0} are looked up: declare `.kind::<{0}>()`", kind.kind)
+                        }
+                    };
+                    self.demand(is_declared, &declaration);
                 }
             }
         }

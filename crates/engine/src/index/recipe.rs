@@ -146,7 +146,7 @@ fn is_local(reads: &Reads) -> bool {
     let own = [PodField::Name, PodField::Timestamps, PodField::Status, PodField::Progress];
     let reads_own = own.iter().any(|field| reads.pod.contains(*field));
     let reads_more = reads.topology || reads.time || reads.memory || reads.raw_objects;
-    !reads_own && !reads_more && reads.pods.is_nothing() && reads.queries.is_empty()
+    !reads_own && !reads_more && reads.pods.is_nothing()
 }
 
 fn is_by_shape(reads: &Reads) -> bool {

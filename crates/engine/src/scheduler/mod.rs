@@ -16,6 +16,7 @@ mod catching;
 mod clock_set;
 mod consulting;
 mod eviction;
+mod facts;
 mod happenings;
 mod heap;
 mod leading;
@@ -47,6 +48,8 @@ use bindings::Bindings;
 use consulting::Consultation;
 pub use consulting::ExtenderSettings;
 use eviction::Eviction;
+pub use facts::AnswerTaken;
+use facts::Queries;
 use happenings::Happening;
 pub use observations::{Books, Gauges, Observation, QueueEvent, QueuePart, Refusal, Stopwatch};
 use observing::Observers;
@@ -111,6 +114,8 @@ pub struct Scheduler {
     stopwatch: Stopwatch,
     /// Plugins that hear of changes.
     observers: Observers,
+    /// What is asked outside for the plugins.
+    queries: Queries,
     /// Whether everything was listed.
     is_cluster_known: bool,
     /// When it was last found out which plugin is slow.
@@ -142,6 +147,7 @@ impl Scheduler {
         queue.tell_standings(engine.cluster.counts_pods());
         Scheduler {
             observers: Observers::of(engine.profiles()),
+            queries: Queries::of(engine.profiles()),
             is_cluster_known: true,
             slow_asked: None,
             engine,
@@ -255,13 +261,18 @@ impl Scheduler {
 
     /// When [`Scheduler::advance`] has something to do at the latest.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        let deadlines =
-            [self.bindings.next_deadline(), self.queue.next_deadline(), self.observers.next_deadline()];
+        let deadlines = [
+            self.bindings.next_deadline(),
+            self.queue.next_deadline(),
+            self.observers.next_deadline(),
+            self.queries.next_deadline(),
+        ];
         deadlines.into_iter().flatten().min()
     }
 
-    /// Does what is due: backoffs that have passed, waits that were too long.
+    /// Does what is due: backoffs that have passed, waits that were too long, facts that are too old.
     pub fn advance(&mut self, now: Timestamp) {
+        self.drop_old_facts(now);
         self.start_observers(now);
         self.with_queue(now, Queue::advance);
         for uid in self.bindings.due(now) {

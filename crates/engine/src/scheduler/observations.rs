@@ -177,6 +177,13 @@ pub enum Observation {
         /// Why.
         refusal: Refusal,
     },
+    /// Facts became too old, and are gone: nobody told them again.
+    FactsExpired {
+        /// The query.
+        query: String,
+        /// How many.
+        facts: usize,
+    },
     /// So many observations were not kept, because nobody had taken the others.
     Missed(u64),
 }
@@ -269,6 +276,8 @@ pub struct Gauges {
     pub in_flight_events: BTreeMap<Cow<'static, str>, usize>,
     /// How many pods wait because of a plugin, by the plugin and their `spec.schedulerName`.
     pub unschedulable: BTreeMap<(&'static str, Box<str>), usize>,
+    /// How many facts there are, by the query.
+    pub facts: BTreeMap<String, usize>,
 }
 
 /// What the scheduler keeps about pods on their way.
@@ -427,6 +436,7 @@ impl Scheduler {
             in_flight: self.queue.in_flight_count(),
             in_flight_events,
             unschedulable,
+            facts: self.queries.fact_counts(),
         }
     }
 

@@ -39,6 +39,7 @@ impl Scheduler {
             let message = no_profile(&self.queue.get(slot).queued.pod);
             self.tell_unscheduled(slot, "Unschedulable", message, Nomination::Clear, now);
         }
+        self.replace_queries(now);
         self.replace_observers();
         self.start_observers(now);
         self.carry_out_acts(now);

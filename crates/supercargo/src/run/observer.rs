@@ -194,6 +194,8 @@ impl Observer for RunObserver {
             Observation::ActsRefused { plugin, acts, refusal } => {
                 metrics.plugin_acts_refused(plugin, refusal.label(), acts as u64);
             }
+            // How many there are is told with how things stand.
+            Observation::FactsExpired { .. } => {}
             Observation::Missed(times) => metrics.observations_missed(times),
         }
     }
