@@ -3,6 +3,7 @@
 //! One task owns the scheduler; nothing is locked. It looks at everything that has come in, tries some pods, hands on the
 //! orders, and lets the others work.
 
+mod asking;
 mod dumping;
 mod reloading;
 
@@ -30,9 +31,11 @@ use crate::clock::{ClockWatch, elapsed};
 use crate::heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
 use crate::order_log::OrderLog;
 use crate::perform::{Concluded, OrderOutcome, Performer, PerformerOptions};
+use crate::queries::{Queries, QueryHeard, QueryStatuses};
 use crate::tasks::Tasks;
 use crate::watch::{WatchEvent, Watched};
 use crate::watches::{Progress, Watches};
+use asking::begin_to_ask;
 use reloading::PendingReload;
 pub use reloading::ReloadRefused;
 
@@ -59,6 +62,8 @@ pub struct DriverOptions {
     pub gate: WriteGate,
     /// Who owns the tasks of the driver.
     pub tasks: Tasks,
+    /// The same for those that ask whom plugins want to hear from, if they are to run elsewhere: what is answered is read there.
+    pub query_tasks: Tasks,
 }
 
 /// Something asked of a running driver.
@@ -126,6 +131,8 @@ pub struct Driver<O> {
     watched: mpsc::Receiver<WatchEvent>,
     commands: mpsc::Receiver<Command>,
     watches: Watches,
+    queries: Queries,
+    heard: mpsc::Receiver<QueryHeard>,
     progress: Progress,
     heartbeat: Heartbeat,
     gate: WriteGate,
@@ -150,7 +157,8 @@ type Answered = (Ticket, Result<ExtenderAnswer, AskFailure>);
 impl<O: Observer> Driver<O> {
     /// Begins to watch the cluster. Commands come in through the channel.
     pub fn start(options: DriverOptions, observer: O, commands: mpsc::Receiver<Command>) -> Self {
-        let DriverOptions { scheduler, server, clock, hostname, seed, extenders, gate, tasks } = options;
+        let DriverOptions { scheduler, server, clock, hostname, seed, extenders, gate, tasks, query_tasks } =
+            options;
         let scheduler = scheduler.with_stopwatch(Stopwatch(elapsed)).with_unknown_cluster();
         // Replicas with the same seed do not watch, and come back after an outage, in step.
         let own_seed = named_seed(seed, &hostname);
@@ -161,6 +169,7 @@ impl<O: Observer> Driver<O> {
             !extenders.is_empty(),
             tasks.clone(),
         );
+        let (queries, heard) = begin_to_ask(&scheduler, &server, &clock, own_seed, query_tasks);
         let (log, clock_watch) = (OrderLog::default(), ClockWatch::new(clock.clone()));
         let performer = PerformerOptions {
             server,
@@ -184,6 +193,8 @@ impl<O: Observer> Driver<O> {
             watched,
             commands,
             watches,
+            queries,
+            heard,
             progress,
             heartbeat: Heartbeat::new("driver", HEARTBEAT_TOLERANCE),
             gate,
@@ -203,6 +214,11 @@ impl<O: Observer> Driver<O> {
     /// How far the first lists have come.
     pub fn progress(&self) -> Progress {
         self.progress.clone()
+    }
+
+    /// How it goes with the queries.
+    pub fn queries(&self) -> QueryStatuses {
+        self.queries.statuses()
     }
 
     /// Beats each time the loop turns, for `/livez`.
@@ -246,6 +262,7 @@ impl<O: Observer> Driver<O> {
                 () = &mut stop => break,
                 Some(conclusion) = self.conclusions.recv() => self.conclude(conclusion),
                 Some(answered) = self.answers.recv() => self.hear(answered),
+                Some(heard) = self.heard.recv() => self.hear_query(heard),
                 Some(event) = self.watched.recv() => self.take(event),
                 () = self.gate.changed() => {}
                 Some(command) = self.commands.recv() => self.obey(command).await,
@@ -258,6 +275,7 @@ impl<O: Observer> Driver<O> {
             }
         }
         self.watches.abort_all();
+        self.queries.abort_all();
         self.give_orders();
         self.performer.finish(STOP_PATIENCE).await;
     }
@@ -271,6 +289,10 @@ impl<O: Observer> Driver<O> {
         }
         while let Ok(answered) = self.answers.try_recv() {
             self.hear(answered);
+            taken += 1;
+        }
+        while let Ok(heard) = self.heard.try_recv() {
+            self.hear_query(heard);
             taken += 1;
         }
         while taken < Pace::BATCH
@@ -465,7 +487,10 @@ impl<O: Observer> Driver<O> {
             self.scheduler.clock_was_set(seconds);
         }
         self.observer.performed(self.performer.counts());
-        self.observer.gauges(&self.scheduler.gauges());
+        let gauges = self.scheduler.gauges();
+        self.queries.statuses().note_facts(&gauges.facts);
+        self.queries.write_suppressed();
+        self.observer.gauges(&gauges);
         self.pace.note_report(began, self.started.elapsed());
     }
 

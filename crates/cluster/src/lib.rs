@@ -16,6 +16,7 @@ mod heartbeat;
 mod limited_log;
 mod order_log;
 mod perform;
+mod queries;
 mod tasks;
 mod watch;
 mod watches;
@@ -24,6 +25,7 @@ pub use driver::{Command, Driver, DriverOptions, ReloadRefused, RenderedPage, Re
 pub use heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
 pub use limited_log::{Admission, LOG_INTERVAL, LOG_LINES_MAX, LimitedLog, LogLimiter, Suppressed};
 pub use perform::{Concluded, OrderOutcome, Performer, PerformerOptions, rest_after_bindings};
+pub use queries::{QueryLine, QueryStatuses};
 pub use tasks::{Supervisor, Task, TaskEnd, TaskEndCause, Tasks};
 pub use watch::{
     ListError, ListRequest, NODES, PODS, PODS_NOT_FINISHED, WatchEvent, WatchRequest, Watched, WholeList,

@@ -25,7 +25,7 @@ pub use decision::{Decision, Outcome};
 pub use engine::{Engine, EngineOptions, Indexing, StaleDecision, UnknownProfile, counted_pods};
 pub use evaluate::{Evaluation, FilterWord, PluginScores, Rules, Thoroughness, evaluate, feasible_among};
 pub use index::{IndexLimits, IndexStatistics};
-pub use observer::{Attempt, Located, Observer, PerformCounts};
+pub use observer::{Attempt, Located, Observer, PerformCounts, QueryAsked};
 pub use pace::{Leading, NextTurn, Pace, Surroundings};
 pub use scheduler::{
     AnswerTaken, Books, ExtenderSettings, Gauges, Observation, Order, PodPlace, QueueEvent, QueueLengths,

@@ -1,5 +1,6 @@
 //! One query, asked.
 
+use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -49,7 +50,7 @@ impl Asker {
     pub async fn ask(&mut self, now: impl Fn() -> Timestamp) -> Asked {
         let began = Instant::now();
         let deadline = self.query.deadline();
-        let body = match timeout(deadline, self.fetch(now())).await {
+        let body = match timeout(deadline, self.fetching(now())).await {
             Ok(body) => body,
             Err(_) => {
                 let reason = format!("{} gave no whole answer within {deadline:?}", self.query.source());
@@ -64,6 +65,14 @@ impl Asker {
             }
         };
         Asked { answer, took: began.elapsed(), bytes }
+    }
+
+    /// As a box, so that tasks that ask are small.
+    fn fetching(
+        &mut self,
+        now: Timestamp,
+    ) -> Pin<Box<dyn Future<Output = Result<Bytes, Failure>> + Send + '_>> {
+        Box::pin(self.fetch(now))
     }
 
     async fn fetch(&mut self, now: Timestamp) -> Result<Bytes, Failure> {

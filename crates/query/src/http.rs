@@ -119,7 +119,7 @@ impl HttpClient {
 }
 
 /// Reads a body, and no more of it than allowed.
-pub(crate) async fn whole<B>(from: &str, body: B, bytes_max: usize) -> Result<Bytes, Failure>
+async fn whole<B>(from: &str, body: B, bytes_max: usize) -> Result<Bytes, Failure>
 where
     B: http_body::Body<Data = Bytes>,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,

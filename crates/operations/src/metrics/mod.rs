@@ -10,6 +10,7 @@
 mod labels;
 mod plugins;
 mod process;
+mod queries;
 mod series;
 mod shadow;
 mod text;
@@ -29,6 +30,7 @@ pub use labels::{AttemptResult, Cached, Queue};
 pub use shadow::ShadowMetrics;
 
 use plugins::PluginSeries;
+use queries::QuerySeries;
 use series::{Series, buckets};
 
 /// What the text format is called in a `Content-Type`.
@@ -77,6 +79,7 @@ pub struct Metrics {
     look_ups_failed: Series<0, Counter>,
     answers_dropped: Series<0, Counter>,
     plugins: PluginSeries,
+    queries: QuerySeries,
 }
 
 /// The name of our election in `leader_election_master_status`, as upstream has it.
@@ -305,6 +308,7 @@ impl Metrics {
                 [],
             ),
             plugins: PluginSeries::new(all),
+            queries: QuerySeries::new(all),
         };
         metrics.show_zeros();
         (metrics, Exposition { registry: Arc::new(registry) })

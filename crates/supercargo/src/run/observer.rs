@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use supercargo_engine::{
-    Attempt, Decision, Gauges, Observation, Observer, Outcome, PerformCounts, QueueEvent, QueuePart,
+    Attempt, Decision, Gauges, Observation, Observer, Outcome, PerformCounts, QueryAsked, QueueEvent,
+    QueuePart,
 };
 use supercargo_framework::{Point, Profile};
 use supercargo_model::KindId;
@@ -25,6 +26,8 @@ pub(super) struct RunObserver {
     /// What was unschedulable, and kept for pods in flight, when things were last looked at.
     unschedulable: BTreeMap<(&'static str, Box<str>), usize>,
     in_flight_events: BTreeSet<Cow<'static, str>>,
+    /// How many facts there were of each query, likewise.
+    facts: BTreeMap<String, usize>,
     /// What had been done when that was last counted.
     performed: PerformCounts,
 }
@@ -48,6 +51,7 @@ impl RunObserver {
             asked: BTreeMap::new(),
             unschedulable: BTreeMap::new(),
             in_flight_events: BTreeSet::new(),
+            facts: BTreeMap::new(),
             performed: PerformCounts::default(),
         }
     }
@@ -97,6 +101,16 @@ impl RunObserver {
             self.metrics.unschedulable_pods(plugin, profile, *pods);
         }
         self.unschedulable.clone_from(unschedulable);
+    }
+
+    fn gauge_facts(&mut self, facts: &BTreeMap<String, usize>) {
+        for gone in self.facts.keys().filter(|query| !facts.contains_key(*query)) {
+            self.metrics.query_facts(gone, 0);
+        }
+        for (query, facts) in facts {
+            self.metrics.query_facts(query, *facts);
+        }
+        self.facts.clone_from(facts);
     }
 
     fn gauge_in_flight(&mut self, gauges: &Gauges) {
@@ -223,6 +237,16 @@ impl Observer for RunObserver {
         self.metrics.events_dropped(lost);
     }
 
+    fn queried(&mut self, asked: QueryAsked<'_>) {
+        let QueryAsked { query, result, took, bytes, taken, now } = asked;
+        self.metrics.query_asked(query, result, took);
+        let Some(taken) = taken else { return };
+        self.metrics.query_answered(query, bytes, now.nanoseconds() / 1_000_000_000);
+        for (reason, times) in taken.left_out.iter() {
+            self.metrics.query_left_out(query, reason.label(), times);
+        }
+    }
+
     fn gauges(&mut self, gauges: &Gauges) {
         let queue = gauges.queue;
         self.metrics.pending_pods(Queue::Active, queue.active);
@@ -236,6 +260,7 @@ impl Observer for RunObserver {
         self.metrics.unresolved_bindings(gauges.unresolved_bindings);
         self.gauge_unschedulable(&gauges.unschedulable);
         self.gauge_in_flight(gauges);
+        self.gauge_facts(&gauges.facts);
         self.count_asked();
     }
 }

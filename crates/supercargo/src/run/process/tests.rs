@@ -1,5 +1,6 @@
 //! Whole processes, started in this one: against an API server that answers from memory, in virtual time.
 
+mod queries;
 mod reload;
 mod server;
 
