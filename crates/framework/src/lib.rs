@@ -97,7 +97,7 @@ pub use profile::{Named, Profile};
 pub use queries::{
     Answer, Endpoint, FACTS_GROUP, Fact, FactForm, Facts, HttpMethod, HttpSource, LeftOut, LeftOutReason,
     LineSource, NodeFacts, NodeUsage, PrometheusRange, PrometheusSource, Query, QuerySource, QueryTls,
-    SAMPLE_FUTURE_MAX, Sample, Series, fact_kind, is_fact_kind,
+    ResolvedFacts, SAMPLE_FUTURE_MAX, Sample, Series, fact_kind, is_fact_kind,
 };
 pub use quirks::{DIFFERENCES, Difference, Fixes, QUIRKS, Quirk, quirks_reference};
 pub use reads::{Field, FieldSet, NodeField, PodField, Reads, Unread};

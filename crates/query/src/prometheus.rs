@@ -20,9 +20,7 @@ pub(crate) fn request(source: &PrometheusSource, deadline: Duration, now: Timest
         Some(PrometheusRange { length, step }) => {
             let end = u64::try_from(now.nanoseconds()).map_or(Duration::ZERO, Duration::from_nanos);
             let start = end.saturating_sub(length);
-            // Times are numbers of seconds, durations are too.
-            let plain = |time: Duration| seconds(time).trim_end_matches('s').to_owned();
-            parameters.extend([("start", plain(start)), ("end", plain(end)), ("step", plain(step))]);
+            parameters.extend([("start", seconds(start)), ("end", seconds(end)), ("step", seconds(step))]);
             "query_range"
         }
     };
@@ -37,9 +35,9 @@ pub(crate) fn request(source: &PrometheusSource, deadline: Duration, now: Timest
     }
 }
 
-/// Seconds to the millisecond, such as `1.500s`.
+/// Seconds to the millisecond, such as `1.500`: Prometheus takes parts of seconds only without a unit.
 fn seconds(duration: Duration) -> String {
-    format!("{}.{:03}s", duration.as_secs(), duration.subsec_millis())
+    format!("{}.{:03}", duration.as_secs(), duration.subsec_millis())
 }
 
 /// Text as part of an address or a form.
@@ -69,7 +67,7 @@ mod tests {
             assert_eq!((request.url.as_str(), request.content), (expected, None));
         };
         let source = PrometheusSource::new(Endpoint::new("http://a/prefix/"), r#"up{job="x y"} + 1"#);
-        let query = "query=up%7Bjob%3D%22x%20y%22%7D%20%2B%201&timeout=1.500s";
+        let query = "query=up%7Bjob%3D%22x%20y%22%7D%20%2B%201&timeout=1.500";
         check(&source, &format!("http://a/prefix/api/v1/query?{query}"));
         let range = source.over(Duration::from_secs(600), Duration::from_millis(500));
         check(

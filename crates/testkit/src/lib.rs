@@ -31,6 +31,7 @@ mod cluster;
 #[doc(hidden)]
 pub mod listed;
 mod observing;
+mod queries;
 pub mod random;
 mod reads;
 mod rehearsal;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use supercargo_framework::{
-    Actions, ClusterEvent, Fact, FactForm, Facts, LeftOut, LeftOutReason, Needs, Profile, Query,
+    Actions, ClusterEvent, FactForm, Facts, LeftOut, Needs, Profile, Query, ResolvedFacts,
 };
-use supercargo_model::{Cluster, KindId, Object, ObjectKey, Snapshot, Timestamp};
+use supercargo_model::{Cluster, KindId, Object, ObjectKey, Timestamp};
 
 use super::Scheduler;
 use super::happenings::{Happening, What};
@@ -77,80 +77,6 @@ impl Held {
     fn note_first_end(&mut self) {
         self.first_end = self.ends.values().min().copied();
     }
-
-    /// The objects as they are to be, with the time at which they are too old; what does not count is counted.
-    fn resolved(
-        &self,
-        facts: Vec<Fact>,
-        cluster: &Snapshot,
-        now: Timestamp,
-        left_out: &mut LeftOut,
-    ) -> BTreeMap<Box<str>, (Object, Timestamp)> {
-        let max_age = self.query.max_age();
-        let addresses = match self.query.form() {
-            FactForm::PerNode => Addresses::of(cluster),
-            FactForm::Whole => Addresses::default(),
-        };
-        let mut resolved: BTreeMap<Box<str>, (Object, Timestamp)> = BTreeMap::new();
-        let mut duplicates: BTreeMap<Box<str>, u64> = BTreeMap::new();
-        for Fact { mut object, at } in facts {
-            let end = at.min(now).after(max_age);
-            let name = match self.query.form() {
-                FactForm::Whole => Some(self.query.name()),
-                FactForm::PerNode => addresses.node(cluster, &object.key.name),
-            };
-            match name {
-                _ if end <= now => left_out.count(LeftOutReason::Old, 1),
-                None => left_out.count(LeftOutReason::UnknownNode, 1),
-                Some(name) => {
-                    let name: Box<str> = name.into();
-                    object.key = ObjectKey { namespace: Box::default(), name: name.clone() };
-                    if resolved.insert(name.clone(), (object, end)).is_some() {
-                        *duplicates.entry(name).or_insert(1) += 1;
-                    }
-                }
-            }
-        }
-        for (name, times) in duplicates {
-            // Nobody knows which of them is true.
-            resolved.remove(&name);
-            left_out.count(LeftOutReason::Duplicate, times);
-        }
-        resolved
-    }
-}
-
-/// The nodes by their internal addresses. One that several nodes have is no node's.
-#[derive(Default)]
-struct Addresses<'a>(BTreeMap<&'a str, Option<&'a str>>);
-
-impl<'a> Addresses<'a> {
-    fn of(cluster: &'a Snapshot) -> Self {
-        let mut nodes: BTreeMap<&str, Option<&str>> = BTreeMap::new();
-        for node in cluster.nodes() {
-            for address in node.facts().internal_addresses.iter() {
-                let name = nodes.entry(address).or_insert(Some(node.name()));
-                *name = name.filter(|known| **known == **node.name());
-            }
-        }
-        Addresses(nodes)
-    }
-
-    /// The node that a source means: by its name or an address, with or without a port.
-    fn node<'n>(&self, cluster: &'n Snapshot, called: &'n str) -> Option<&'n str>
-    where
-        'a: 'n,
-    {
-        let without_port = match called.strip_prefix('[') {
-            Some(rest) => rest.split_once(']').map_or(called, |(address, _)| address),
-            // An IPv6 address without brackets has no port.
-            None if called.matches(':').count() > 1 => called,
-            None => called.split_once(':').map_or(called, |(host, _)| host),
-        };
-        let is_node = |name: &&str| cluster.row_of(name).is_some();
-        let by_address = || self.0.get(without_port).copied().flatten();
-        [called, without_port].into_iter().find(is_node).or_else(by_address)
-    }
 }
 
 /// Removes a fact; how it was.
@@ -180,19 +106,18 @@ impl Scheduler {
         if !held.query.owns(&facts) {
             return None;
         }
-        let mut left_out = facts.left_out().clone();
         let cluster = &mut self.engine.cluster;
-        let resolved = held.resolved(facts.into_list(), cluster.snapshot(), now, &mut left_out);
+        let ResolvedFacts { objects, left_out } = held.query.resolve(facts, cluster.snapshot(), now);
         let kind = held.query.kind().id;
         let mut changes: Vec<Changed> = Vec::new();
         let gone: Vec<Box<str>> =
-            held.ends.keys().filter(|name| !resolved.contains_key(*name)).cloned().collect();
+            held.ends.keys().filter(|name| !objects.contains_key(*name)).cloned().collect();
         let gone_count = gone.len();
         for name in gone {
             changes.extend(removed(cluster, kind, &name));
         }
         held.ends.clear();
-        for (name, (object, end)) in resolved {
+        for (name, (object, end)) in objects {
             held.ends.insert(name, end);
             let old = cluster.snapshot().objects().find(kind, &object.key);
             if !old.as_ref().is_some_and(|old| held.query.is_same_fact(old, &object)) {

@@ -7,6 +7,7 @@
 
 mod answer;
 mod facts;
+mod resolve;
 mod source;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use supercargo_model::{Kind, KindId, Object, ReadableKind, Timestamp};
 
 pub use answer::{Answer, NodeUsage, Sample, Series};
 pub use facts::{Fact, FactForm, Facts, LeftOut, LeftOutReason, NodeFacts, SAMPLE_FUTURE_MAX};
+pub use resolve::ResolvedFacts;
 pub use source::{
     Endpoint, HttpMethod, HttpSource, LineSource, PrometheusRange, PrometheusSource, QuerySource, QueryTls,
 };
