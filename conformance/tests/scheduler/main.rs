@@ -9,6 +9,7 @@ mod observing;
 mod pages;
 mod permits;
 mod queries;
+mod questions;
 mod random;
 mod replacing;
 mod standings;

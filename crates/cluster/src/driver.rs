@@ -35,7 +35,7 @@ use crate::queries::{Queries, QueryHeard, QueryStatuses};
 use crate::tasks::Tasks;
 use crate::watch::{WatchEvent, Watched};
 use crate::watches::{Progress, Watches};
-use asking::begin_to_ask;
+use asking::{Inquirers, begin_to_ask};
 use reloading::PendingReload;
 pub use reloading::ReloadRefused;
 
@@ -133,6 +133,7 @@ pub struct Driver<O> {
     watches: Watches,
     queries: Queries,
     heard: mpsc::Receiver<QueryHeard>,
+    inquirers: Inquirers,
     progress: Progress,
     heartbeat: Heartbeat,
     gate: WriteGate,
@@ -169,7 +170,8 @@ impl<O: Observer> Driver<O> {
             !extenders.is_empty(),
             tasks.clone(),
         );
-        let (queries, heard) = begin_to_ask(&scheduler, &server, &clock, own_seed, query_tasks);
+        let (queries, heard) = begin_to_ask(&scheduler, &server, &clock, own_seed, query_tasks.clone());
+        let inquirers = Inquirers::new(server.clone(), query_tasks);
         let (log, clock_watch) = (OrderLog::default(), ClockWatch::new(clock.clone()));
         let performer = PerformerOptions {
             server,
@@ -195,6 +197,7 @@ impl<O: Observer> Driver<O> {
             watches,
             queries,
             heard,
+            inquirers,
             progress,
             heartbeat: Heartbeat::new("driver", HEARTBEAT_TOLERANCE),
             gate,
@@ -238,6 +241,7 @@ impl<O: Observer> Driver<O> {
             self.continue_reload().await;
             let done = taken + self.try_pods();
             self.give_orders();
+            self.give_questions();
             self.give_observations();
             match self.pace.after(done) {
                 NextTurn::WhenSomethingHappens => {}
@@ -263,6 +267,7 @@ impl<O: Observer> Driver<O> {
                 Some(conclusion) = self.conclusions.recv() => self.conclude(conclusion),
                 Some(answered) = self.answers.recv() => self.hear(answered),
                 Some(heard) = self.heard.recv() => self.hear_query(heard),
+                Some(told) = self.inquirers.told.recv() => self.hear_inquiry(told),
                 Some(event) = self.watched.recv() => self.take(event),
                 () = self.gate.changed() => {}
                 Some(command) = self.commands.recv() => self.obey(command).await,
@@ -289,6 +294,10 @@ impl<O: Observer> Driver<O> {
         }
         while let Ok(answered) = self.answers.try_recv() {
             self.hear(answered);
+            taken += 1;
+        }
+        while let Ok(told) = self.inquirers.told.try_recv() {
+            self.hear_inquiry(told);
             taken += 1;
         }
         while let Ok(heard) = self.heard.try_recv() {

@@ -120,6 +120,7 @@ impl OrderLog {
             Observation::Queued { .. }
             | Observation::Counted { .. }
             | Observation::AnswerDropped
+            | Observation::QuestionAsked { .. }
             | Observation::PointRan { .. }
             | Observation::PreemptionTried
             | Observation::VictimsChosen(_)

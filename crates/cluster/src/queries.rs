@@ -162,6 +162,16 @@ impl Queries {
         }
     }
 
+    /// Says why a question about a pod has no answer.
+    pub(crate) fn log_failed_question(&self, failure: &Failure) {
+        if self.log.admits("question") {
+            warn!(
+                err = failure.reason,
+                "A question about a pod has no answer; the pod is decided without it"
+            );
+        }
+    }
+
     /// Says what was left out of the log. To be called about once a second.
     pub(crate) fn write_suppressed(&self) {
         self.log.write_suppressed();

@@ -28,8 +28,8 @@ pub use index::{IndexLimits, IndexStatistics};
 pub use observer::{Attempt, Located, Observer, PerformCounts, QueryAsked};
 pub use pace::{Leading, NextTurn, Pace, Surroundings};
 pub use scheduler::{
-    AnswerTaken, Books, ExtenderSettings, Gauges, Observation, Order, PodPlace, QueueEvent, QueueLengths,
-    QueuePart, Refusal, Scheduler, SchedulerOptions, Stopwatch, Ticket, Whereabouts,
+    AnswerTaken, Books, ExtenderSettings, Gauges, Observation, Order, PodPlace, PodQuestion, QueueEvent,
+    QueueLengths, QueuePart, Refusal, Scheduler, SchedulerOptions, Stopwatch, Ticket, Whereabouts,
 };
 
 #[cfg(test)]

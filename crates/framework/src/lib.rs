@@ -96,8 +96,9 @@ pub use points::{
 pub use profile::{Named, Profile};
 pub use queries::{
     Answer, Endpoint, FACTS_GROUP, Fact, FactForm, Facts, HttpMethod, HttpSource, LeftOut, LeftOutReason,
-    LineSource, NodeFacts, NodeUsage, PrometheusRange, PrometheusSource, Query, QuerySource, QueryTls,
-    ResolvedFacts, SAMPLE_FUTURE_MAX, Sample, Series, fact_kind, is_fact_kind,
+    LineSource, NodeFacts, NodeUsage, NodeValues, PodAnswer, PrometheusRange, PrometheusSource, Query,
+    QuerySource, QueryTls, Question, ResolvedFacts, SAMPLE_FUTURE_MAX, Sample, Series, fact_kind,
+    is_fact_kind,
 };
 pub use quirks::{DIFFERENCES, Difference, Fixes, QUIRKS, Quirk, quirks_reference};
 pub use reads::{Field, FieldSet, NodeField, PodField, Reads, Unread};

@@ -6,7 +6,7 @@
 
 use supercargo_model::{CountedPods, Kind, KindId, ReadableKind};
 
-use crate::queries::{FactForm, Query};
+use crate::queries::{FactForm, Query, Question};
 
 /// What a plugin reads.
 #[derive(Clone, Debug)]
@@ -33,6 +33,8 @@ pub struct Reads {
     pub kinds: Vec<ReadableKind>,
     /// Who is asked outside. The kinds of their facts are among [`Reads::kinds`].
     pub queries: Vec<Query>,
+    /// Who is asked outside about a pod that is tried. The kinds of the answers are among [`Reads::kinds`].
+    pub questions: Vec<Question>,
 }
 
 /// Objects that a plugin would read, and that could not be read.
@@ -152,6 +154,7 @@ impl Reads {
             pods: CountedPods::default(),
             kinds: Vec::new(),
             queries: Vec::new(),
+            questions: Vec::new(),
         }
     }
 
@@ -261,6 +264,16 @@ impl Reads {
         self
     }
 
+    /// Also reads what is answered to a question about the pod.
+    #[must_use]
+    pub fn question(mut self, question: Question) -> Self {
+        self.kinds.push(question.kind());
+        // Answers are found by the pod's name.
+        self.pod = self.pod.with(&[PodField::Name, PodField::Namespace]);
+        self.questions.push(question);
+        self
+    }
+
     /// Whether pods have to know their phases, and when they were scheduled.
     pub fn pod_progress(&self) -> bool {
         self.pod.contains(PodField::Progress)
@@ -281,6 +294,11 @@ impl Reads {
         for kind in other.kinds {
             if !self.kinds.iter().any(|known| known.is_same(&kind)) {
                 self.kinds.push(kind);
+            }
+        }
+        for question in other.questions {
+            if !self.questions.iter().any(|known| known.name() == question.name()) {
+                self.questions.push(question);
             }
         }
         for query in other.queries {

@@ -132,6 +132,14 @@ fn check_queries(reads: &Reads) -> Result<(), Vec<FieldProblem>> {
             problems.invalid("", query.name(), problem);
         }
     }
+    for question in &reads.questions {
+        if reads.kinds.iter().filter(|kind| kind.id == question.kind().id).count() > 1 {
+            problems.invalid("", question.name(), "another query or question has answers of the same kind");
+        }
+        if let Err(problem) = question.validate() {
+            problems.invalid("", question.name(), problem);
+        }
+    }
     if problems.is_empty() { Ok(()) } else { Err(problems.into_vec()) }
 }
 

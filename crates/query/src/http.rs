@@ -1,5 +1,6 @@
 //! Servers that speak HTTP/1.1.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,8 +22,8 @@ use crate::tls::{Material, connector};
 
 /// How long an idle connection is kept.
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(90);
-/// How many idle connections are kept: a query asks once at a time.
-const POOL_IDLE_MAX: usize = 1;
+/// How many idle connections are kept: a query asks once at a time, a question about several pods.
+const POOL_IDLE_MAX: usize = 8;
 /// How much is read of an answer that says what went wrong, and how many characters of it are shown.
 const ERROR_BYTES_MAX: usize = 8 << 10;
 const ERROR_CHARACTERS_MAX: usize = 200;
@@ -47,9 +48,10 @@ pub(crate) struct Content {
 }
 
 /// Makes requests to one server, over connections that are made anew when the files change that secure them.
-#[derive(Default)]
+/// Clones share them.
+#[derive(Clone, Default)]
 pub(crate) struct HttpClient {
-    ready: Option<(Material, Connections)>,
+    ready: Arc<Mutex<Option<(Material, Connections)>>>,
 }
 
 type Connections = legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
@@ -74,7 +76,7 @@ pub(crate) fn request(source: &HttpSource) -> Request {
 impl HttpClient {
     /// Asks, and returns the whole body of an answer that is good and no longer than that.
     pub(crate) async fn ask(
-        &mut self,
+        &self,
         request: &Request,
         endpoint: &Endpoint,
         bytes_max: usize,
@@ -99,8 +101,9 @@ impl HttpClient {
         whole(&endpoint.url, response.into_body(), bytes_max).await
     }
 
-    fn connections(&mut self, endpoint: &Endpoint, material: Material) -> Result<Connections, Failure> {
-        if let Some((known, connections)) = &self.ready
+    fn connections(&self, endpoint: &Endpoint, material: Material) -> Result<Connections, Failure> {
+        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, connections)) = &*ready
             && known.secures_as(&material)
         {
             return Ok(connections.clone());
@@ -113,7 +116,7 @@ impl HttpClient {
             .pool_idle_timeout(POOL_IDLE_TIMEOUT)
             .pool_max_idle_per_host(POOL_IDLE_MAX)
             .build(connector);
-        self.ready = Some((material, connections.clone()));
+        *ready = Some((material, connections.clone()));
         Ok(connections)
     }
 }

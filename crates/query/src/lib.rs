@@ -18,5 +18,5 @@ mod fake;
 #[cfg(test)]
 mod tests;
 
-pub use asker::{Asked, Asker};
+pub use asker::{Asked, Asker, Inquirer};
 pub use failure::{Failure, FailureKind};

@@ -8,12 +8,12 @@ use serde::Deserialize;
 use supercargo_client::ApiServer;
 use supercargo_client::fake::{Answer, Fake};
 use supercargo_framework::{
-    Endpoint, HttpSource, LineSource, PrometheusSource, Query, QuerySource, fact_kind,
+    Endpoint, HttpSource, LineSource, PrometheusSource, Query, QuerySource, Question, fact_kind,
 };
 use supercargo_model::{Kind, KindId, Timestamp};
 
 use crate::fake::{FakeServer, Play, head};
-use crate::{Asked, Asker, FailureKind};
+use crate::{Asked, Asker, FailureKind, Inquirer};
 
 /// The time of all tests, in seconds.
 const NOW: i64 = 1_000_000;
@@ -168,7 +168,7 @@ async fn requests_have_the_headers_the_body_and_the_token_of_the_moment() {
     let endpoint =
         Endpoint::new(server.url() + "/load?a=b").header("X-Scope-OrgID", "Me").bearer_token_file(&token);
     let post = HttpSource::post(endpoint, "application/json", r#"{"window":"5m"}"#);
-    let mut asker = Asker::new(query(post), &nobody());
+    let asker = Asker::new(query(post), &nobody());
     let now = || Timestamp::from_seconds(NOW);
     assert_eq!(words(&asker.ask(now).await), Ok("n1 1".to_owned()));
     std::fs::write(&token, "second").expect("it can be written");
@@ -255,7 +255,7 @@ async fn the_metrics_api_is_asked_through_the_api_server() {
         _ => Answer::never(),
     });
     let server = ApiServer::new(fake.service(), None);
-    let mut asker = Asker::new(query(QuerySource::NodeMetrics).within(Duration::from_millis(500)), &server);
+    let asker = Asker::new(query(QuerySource::NodeMetrics).within(Duration::from_millis(500)), &server);
     use FailureKind::{Cut, Refused, TimedOut, TooLong};
     let table = [
         Ok("n1 250"),
@@ -279,4 +279,32 @@ async fn the_metrics_api_is_asked_through_the_api_server() {
     let asked = fake.requests();
     assert!(asked.iter().all(|asked| asked.line() == "GET /apis/metrics.k8s.io/v1beta1/nodes"));
     assert_eq!(server.missing_rights().check(), Ok(()), "a scheduler does its work without metrics");
+}
+
+#[tokio::test]
+async fn a_question_about_a_pod_is_answered_or_not_in_time() {
+    let question = Question::whole::<Load>(
+        "advice",
+        |_| None,
+        |answer| {
+            assert!(!answer.text()?.contains("panic"), "asked to by a test");
+            answer.json().map(Load)
+        },
+    );
+    let question = question.within(Duration::from_millis(200)).at_most(100);
+    let table = [
+        (Play::Cut("0.5".to_owned()), Ok(())),
+        (Play::Cut("high".to_owned()), Err(FailureKind::Unreadable)),
+        (Play::Cut("panic".to_owned()), Err(FailureKind::Unreadable)),
+        (Play::Cut(String::new()), Err(FailureKind::Unreadable)),
+        (Play::Unfinished("0.".to_owned()), Err(FailureKind::TimedOut)),
+        (Play::Cut("1".repeat(101)), Err(FailureKind::TooLong)),
+    ];
+    for (play, expected) in table {
+        let server = FakeServer::lines(play.clone()).await;
+        let source = LineSource::new(server.address(), "getSuggestion").into();
+        let inquirer = Inquirer::new(&nobody());
+        let found = inquirer.ask(&question, &source, Timestamp::from_seconds(NOW)).await;
+        assert_eq!(found.map(|_| ()).map_err(|failure| failure.kind), expected, "{play:?}");
+    }
 }

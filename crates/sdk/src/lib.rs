@@ -76,7 +76,7 @@
 //! | waking pods up when it helps | [`Enqueue`] |
 //! | what outlives a cycle | [`Memory`], [`SharedMap`] |
 //! | evicting pods by one's own rules | [`preemption`] |
-//! | what somebody outside says | [`Query`], [`PrometheusSource`], [`fact_kind`] |
+//! | what somebody outside says | [`Query`], [`PrometheusSource`], [`fact_kind`]; about one pod [`Question`] |
 //! | objects of other kinds | [`Kind`], [`kinds`], [`RawObject`] |
 
 #![warn(missing_docs)]
@@ -91,12 +91,13 @@ pub use supercargo_framework::{
     Conclusion, Context, Cycle, Effect, Endpoint, Enqueue, EventResource, Extensions, Fact, FactForm, Facts,
     FieldProblem, FieldProblems, Filter, Fixes, Hint, HttpMethod, HttpSource, LeftOut, LeftOutReason,
     LineSource, MAX_NODE_SCORE, Memories, Memory, News, NoArgs, NodeFacts, NodeField, NodeRehearsal,
-    NodeScore, NodeUsage, NodeVictims, Nomination, Normalization, Notice, Observe, OrderChanges, Page,
-    PageRequest, Permit, PermitDecision, Plan, Plugin, PodCondition, PodField, Point, PostBind, PostFilter,
-    PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult, PreScore, ProblemKind,
-    PrometheusRange, PrometheusSource, Query, QuerySource, QueryTls, QueueRank, QueueSort, QueuedPod, Reads,
-    Rehearsal, Rejections, Rendered, Reserve, Sample, Score, Series, SharedMap, SharedMapEntries, Status,
-    StaysPending, Step, Subject, Unread, Verb, Write, Writes, escape_html, fact_kind,
+    NodeScore, NodeUsage, NodeValues, NodeVictims, Nomination, Normalization, Notice, Observe, OrderChanges,
+    Page, PageRequest, Permit, PermitDecision, Plan, Plugin, PodCondition, PodField, Point, PostBind,
+    PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult, PreScore, ProblemKind,
+    PrometheusRange, PrometheusSource, Query, QuerySource, QueryTls, Question, QueueRank, QueueSort,
+    QueuedPod, Reads, Rehearsal, Rejections, Rendered, Reserve, Sample, Score, Series, SharedMap,
+    SharedMapEntries, Status, StaysPending, Step, Subject, Unread, Verb, Write, Writes, escape_html,
+    fact_kind,
 };
 pub use supercargo_model::{
     GoDuration, InvalidDuration, Kind, KindId, LabelLookup, LabelSelector, Labels, MetadataWords, Node,

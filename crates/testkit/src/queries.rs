@@ -13,6 +13,13 @@ impl TestCluster {
         self.change(|cluster| cluster.put_object(Object::new("", name, value)));
         self
     }
+
+    /// Has this answer to a question about the pod of that namespace and name in it.
+    #[must_use]
+    pub fn answer_about<T: Kind>(mut self, namespace: &str, pod: &str, value: T) -> Self {
+        self.change(|cluster| cluster.put_object(Object::new(namespace, pod, value)));
+        self
+    }
 }
 
 impl Trial {

@@ -15,6 +15,7 @@ impl Scheduler {
         self.queue.move_times(moved);
         self.observers.move_times(moved);
         self.queries.move_times(moved);
+        self.inquiries.move_times(moved);
         for eviction in self.evictions.values_mut() {
             eviction.move_times(moved);
         }

@@ -24,6 +24,7 @@ mod objects;
 mod observations;
 mod observing;
 mod pages;
+mod questions;
 mod queue;
 mod queue_context;
 mod replacing;
@@ -53,6 +54,8 @@ use facts::Queries;
 use happenings::Happening;
 pub use observations::{Books, Gauges, Observation, QueueEvent, QueuePart, Refusal, Stopwatch};
 use observing::Observers;
+use questions::Inquiries;
+pub use questions::PodQuestion;
 pub use queue::QueueLengths;
 use queue::{Patience, Queue};
 use queue_context::QueueContext;
@@ -116,6 +119,8 @@ pub struct Scheduler {
     observers: Observers,
     /// What is asked outside for the plugins.
     queries: Queries,
+    /// The pods about which somebody outside is asked.
+    inquiries: Inquiries,
     /// Whether everything was listed.
     is_cluster_known: bool,
     /// When it was last found out which plugin is slow.
@@ -148,6 +153,7 @@ impl Scheduler {
         Scheduler {
             observers: Observers::of(engine.profiles()),
             queries: Queries::of(engine.profiles()),
+            inquiries: Inquiries::default(),
             is_cluster_known: true,
             slow_asked: None,
             engine,
@@ -266,6 +272,7 @@ impl Scheduler {
             self.queue.next_deadline(),
             self.observers.next_deadline(),
             self.queries.next_deadline(),
+            self.inquiries.next_deadline(),
         ];
         deadlines.into_iter().flatten().min()
     }
@@ -273,6 +280,7 @@ impl Scheduler {
     /// Does what is due: backoffs that have passed, waits that were too long, facts that are too old.
     pub fn advance(&mut self, now: Timestamp) {
         self.drop_old_facts(now);
+        self.end_inquiries(now);
         self.start_observers(now);
         self.with_queue(now, Queue::advance);
         for uid in self.bindings.due(now) {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use supercargo_framework::{Actions, ClusterEvent, EventResource, Point};
+use supercargo_framework::{Actions, ClusterEvent, EventResource, LeftOut, Point};
 use supercargo_model::Pod;
 
 use super::{QueueLengths, Scheduler};
@@ -183,6 +183,15 @@ pub enum Observation {
         query: String,
         /// How many.
         facts: usize,
+    },
+    /// Somebody outside was asked about a pod.
+    QuestionAsked {
+        /// The name of the question.
+        question: String,
+        /// `success`, or in a word why the pod is decided without an answer.
+        result: &'static str,
+        /// What of the answer does not count.
+        left_out: LeftOut,
     },
     /// So many observations were not kept, because nobody had taken the others.
     Missed(u64),

@@ -7,6 +7,7 @@
 
 mod answer;
 mod facts;
+mod question;
 mod resolve;
 mod source;
 
@@ -19,6 +20,7 @@ use supercargo_model::{Kind, KindId, Object, ReadableKind, Timestamp};
 
 pub use answer::{Answer, NodeUsage, Sample, Series};
 pub use facts::{Fact, FactForm, Facts, LeftOut, LeftOutReason, NodeFacts, SAMPLE_FUTURE_MAX};
+pub use question::{NodeValues, PodAnswer, Question};
 pub use resolve::ResolvedFacts;
 pub use source::{
     Endpoint, HttpMethod, HttpSource, LineSource, PrometheusRange, PrometheusSource, QuerySource, QueryTls,
@@ -278,13 +280,7 @@ impl Query {
 
     /// What is wrong with it; nothing if it can be asked.
     pub fn validate(&self) -> Result<(), String> {
-        let is_name_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
-        if self.name.is_empty() || self.name.len() > NAME_BYTES_MAX || !self.name.bytes().all(is_name_byte) {
-            return Err(format!(
-                "a query is named by 1 to {NAME_BYTES_MAX} letters, digits, '-', '_', '.' and '/', and not {:?}",
-                self.name
-            ));
-        }
+        check_name(&self.name)?;
         let within = |what: &str, value: Duration, least: Duration, most: Duration| {
             let is_within = (least..=most).contains(&value);
             let problem = || format!("{what} of {value:?} is not from {least:?} to {most:?}");
@@ -312,6 +308,17 @@ impl Query {
             Err(format!("query {:?}: {}", self.name, problems.join("; ")))
         }
     }
+}
+
+/// Names are labels in metrics, and words in messages.
+fn check_name(name: &str) -> Result<(), String> {
+    let is_name_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(is_name_byte) {
+        return Err(format!(
+            "a query is named by 1 to {NAME_BYTES_MAX} letters, digits, '-', '_', '.' and '/', and not {name:?}"
+        ));
+    }
+    Ok(())
 }
 
 /// Two queries are the same if they ask the same of the same, as often.

@@ -55,10 +55,10 @@ impl Query {
 
 /// The nodes by their internal addresses. One that several nodes have is no node's.
 #[derive(Default)]
-struct Nodes<'a>(BTreeMap<&'a str, Option<&'a str>>);
+pub(super) struct Nodes<'a>(BTreeMap<&'a str, Option<&'a str>>);
 
 impl<'a> Nodes<'a> {
-    fn of(cluster: &'a Snapshot) -> Self {
+    pub(super) fn of(cluster: &'a Snapshot) -> Self {
         let mut nodes: BTreeMap<&str, Option<&str>> = BTreeMap::new();
         for node in cluster.nodes() {
             for address in node.facts().internal_addresses.iter() {
@@ -70,7 +70,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// The node that a source means: by its name or an address, with or without a port.
-    fn find<'n>(&self, cluster: &'n Snapshot, called: &'n str) -> Option<&'n str>
+    pub(super) fn find<'n>(&self, cluster: &'n Snapshot, called: &'n str) -> Option<&'n str>
     where
         'a: 'n,
     {

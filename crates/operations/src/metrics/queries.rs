@@ -19,6 +19,7 @@ pub(super) struct QuerySeries {
     last_answer: Series<1, Gauge>,
     facts: Series<1, Gauge>,
     left_out: Series<2, Counter>,
+    questions: Series<2, Counter>,
 }
 
 impl QuerySeries {
@@ -61,6 +62,12 @@ impl QuerySeries {
                 "Number of things that a query was answered and that do not count, by why",
                 ["query", "reason"],
             ),
+            questions: Series::counter(
+                all,
+                "supercargo_question_answers",
+                "Number of times that somebody was asked about a pod, by what came of it",
+                ["question", "result"],
+            ),
         }
     }
 }
@@ -81,6 +88,11 @@ impl Metrics {
     /// How many facts of a query there are.
     pub fn query_facts(&mut self, query: &str, facts: usize) {
         self.queries.facts.of([query]).set(i64::try_from(facts).unwrap_or(i64::MAX));
+    }
+
+    /// Somebody was asked about a pod.
+    pub fn question_asked(&mut self, question: &str, result: &str) {
+        self.queries.questions.of([question, result]).inc();
     }
 
     /// So much of an answer does not count.

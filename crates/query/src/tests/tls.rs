@@ -110,7 +110,7 @@ async fn files_that_change_count_from_then_on() {
     let ca_file = file(folder.path(), "ca", &authority.certificate.pem());
     let tls = QueryTls { ca_file, cert_file, key_file, ..QueryTls::default() };
     let endpoint = Endpoint::new(format!("https://localhost:{}", server.port())).tls(tls);
-    let mut asker = Asker::new(query(HttpSource::get(endpoint)), &nobody());
+    let asker = Asker::new(query(HttpSource::get(endpoint)), &nobody());
     let now = || Timestamp::from_seconds(NOW);
     assert!(words(&asker.ask(now).await).is_err(), "the server does not know us");
     write(&clients);

@@ -208,6 +208,12 @@ impl Observer for RunObserver {
             Observation::ActsRefused { plugin, acts, refusal } => {
                 metrics.plugin_acts_refused(plugin, refusal.label(), acts as u64);
             }
+            Observation::QuestionAsked { question, result, left_out } => {
+                metrics.question_asked(&question, result);
+                for (reason, times) in left_out.iter() {
+                    metrics.query_left_out(&question, reason.label(), times);
+                }
+            }
             // How many there are is told with how things stand.
             Observation::FactsExpired { .. } => {}
             Observation::Missed(times) => metrics.observations_missed(times),

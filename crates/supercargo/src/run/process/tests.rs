@@ -1,6 +1,7 @@
 //! Whole processes, started in this one: against an API server that answers from memory, in virtual time.
 
 mod queries;
+mod questions;
 mod reload;
 mod server;
 
