@@ -144,11 +144,6 @@ impl Reserve for Budget {
     }
 }
 
-/// What is known of a node, if anything is.
-fn load_of<'a>(cycle: &'a Cycle<'_>, node: NodeRef<'_>) -> Option<&'a NodeLoad> {
-    cycle.cluster().objects().get::<NodeLoad>("", node.name())
-}
-
 impl Plugin for LeastLoaded {
     const NAME: &'static str = "SampleLeastLoaded";
     type Args = NoArgs;
@@ -168,7 +163,7 @@ impl Plugin for LeastLoaded {
 
 impl Score for LeastLoaded {
     fn score(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Result<i64, Status> {
-        Ok(load_of(cycle, node).map_or(0, |known| 100 - known.load.clamp(0, 100)))
+        Ok(cycle.object_of::<NodeLoad>(node).map_or(0, |known| 100 - known.load.clamp(0, 100)))
     }
 
     fn normalization(&self) -> Normalization {
@@ -195,7 +190,7 @@ impl Plugin for LeastTraffic {
 
 impl Score for LeastTraffic {
     fn score(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Result<i64, Status> {
-        Ok(load_of(cycle, node).map_or(0, |known| known.traffic))
+        Ok(cycle.object_of::<NodeLoad>(node).map_or(0, |known| known.traffic))
     }
 
     fn normalize(&self, _: &Cycle<'_>, scores: &mut [NodeScore]) -> Status {

@@ -12,6 +12,9 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 /// The names that pods may ask for. A history has a profile for the first few of them.
 pub(crate) const SCHEDULERS: [&str; 4] = ["default-scheduler", "second", "third", "fourth"];
 
+/// How many profiles, the last ones, have plugins that others write.
+pub(crate) const SAMPLED: usize = 7;
+
 /// All profiles, each read once.
 #[derive(Debug)]
 pub(crate) struct Profiles(Vec<Profile>);
@@ -41,7 +44,7 @@ impl Profiles {
 }
 
 /// The default profile with plugins that others write, each by itself and all together; what they read is theirs to say.
-fn with_samples(default: &Profile) -> Vec<Profile> {
+fn with_samples(default: &Profile) -> [Profile; SAMPLED] {
     let adds: [fn(&mut Profile); 5] = [
         |profile| samples::add::<samples::AvoidZone>(profile, 0),
         |profile| samples::add::<samples::Budget>(profile, 0),
@@ -54,7 +57,8 @@ fn with_samples(default: &Profile) -> Vec<Profile> {
         adds.iter().for_each(|add| add(&mut profile));
         profile
     };
-    adds.iter().map(|add| with(&[*add])).chain([with(&adds), with(&adds)]).collect()
+    let [a, b, c, d, e] = adds.map(|add| with(&[add]));
+    [a, b, c, d, e, with(&adds), with(&adds)]
 }
 
 fn read(profile: &Value, registry: &Registry) -> Profile {
