@@ -40,7 +40,6 @@ mod loaded_config;
 mod named;
 mod new_plugin;
 mod outcome;
-mod plugins;
 mod progress;
 mod rbac;
 mod run;
@@ -78,8 +77,8 @@ use supercargo_framework::Registry;
 use supercargo_operations::flags::RunFlags;
 
 pub use crate::outcome::Outcome;
-pub use crate::plugins::{Plugins, TakenName};
 pub use crate::run::process::{Ended, Process, Surroundings};
+pub use supercargo_plugins::{Plugins, TakenName};
 
 /// Runs the command line of this process with the plugins of Kubernetes and those that `add` adds, and returns the exit
 /// code: 0 for success, 1 for failure, 2 for wrong usage.
