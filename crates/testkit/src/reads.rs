@@ -140,9 +140,9 @@ impl ReadsCheck {
     }
 }
 
-struct Search<'a> {
-    plugin: &'a PluginInstance,
-    trial: &'a Trial,
+pub(crate) struct Search<'a> {
+    pub(crate) plugin: &'a PluginInstance,
+    pub(crate) trial: &'a Trial,
     found: Vec<String>,
 }
 
@@ -220,6 +220,7 @@ impl Search<'_> {
         self.look_at_scores(&mut scene, &truth);
         self.look_at_rows(&mut scene);
         self.look_at_concerns(&mut scene, &truth);
+        self.look_at_counts(world);
     }
 
     /// Whether the answer about one node depends on others.
@@ -453,7 +454,7 @@ impl Search<'_> {
         }
     }
 
-    fn demand(&mut self, holds: bool, words: &str) {
+    pub(crate) fn demand(&mut self, holds: bool, words: &str) {
         if !holds {
             self.find(words.to_owned());
         }
