@@ -83,7 +83,7 @@ fn main() {
     while scheduler.schedule_next(now).is_some() {}
     scheduler.take_orders();
     scheduler.take_observations();
-    assert_eq!(scheduler.standing().bindings, waiting, "all of them wait");
+    assert_eq!(scheduler.gauges().bindings, waiting, "all of them wait");
     for number in 0..pods {
         let name = format!("p{number}");
         put(&mut scheduler, pod(&name).uid(&name).cpu("10m").into());

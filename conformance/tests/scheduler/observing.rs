@@ -155,10 +155,10 @@ fn how_things_stand() {
     world.put(pod("a").cpu("1"));
     world.put(pod("gated").with(json!({"spec": {"schedulingGates": [{"name": "wait"}]}})));
     world.run();
-    let standing = world.scheduler.standing();
-    assert_eq!((standing.nodes, standing.pods, standing.assumed_pods, standing.in_flight), (1, 1, 0, 0));
-    assert_eq!((standing.queue.unschedulable, standing.queue.gated), (1, 1));
+    let gauges = world.scheduler.gauges();
+    assert_eq!((gauges.nodes, gauges.pods, gauges.assumed_pods, gauges.in_flight), (1, 1, 0, 0));
+    assert_eq!((gauges.queue.unschedulable, gauges.queue.gated), (1, 1));
     let unschedulable: Vec<_> =
-        standing.unschedulable.iter().map(|((plugin, _), pods)| (*plugin, *pods)).collect();
+        gauges.unschedulable.iter().map(|((plugin, _), pods)| (*plugin, *pods)).collect();
     assert_eq!(unschedulable, [("NodeResourcesFit", 1), ("SchedulingGates", 1)]);
 }

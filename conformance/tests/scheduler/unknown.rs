@@ -36,7 +36,7 @@ fn a_binding_that_was_made_and_answered_by_an_error_keeps_its_room() {
         let log = world.pass(30);
         assert_eq!(only(&log, "bind"), [""; 0], "{conclusion:?}");
         assert_eq!(only(&log, "Scheduled"), ["Scheduled on a: Successfully assigned default/a to n1"]);
-        assert_eq!(world.scheduler.standing().unresolved_bindings, 0);
+        assert_eq!(world.scheduler.gauges().unresolved_bindings, 0);
     }
 }
 
@@ -81,7 +81,7 @@ fn while_the_server_cannot_be_asked_the_room_stays_taken() {
     assert_eq!(only(&log, "bind"), [""; 0]);
     let asked = only(&log, "look up").len();
     assert!((12..16).contains(&asked), "1, 2, 4, 8, 16 and then 30 s apart: {asked}");
-    assert_eq!(world.scheduler.standing().unresolved_bindings, 1);
+    assert_eq!(world.scheduler.gauges().unresolved_bindings, 1);
     let whereabouts = world.scheduler.whereabouts("default", "a", now).expect("it is on its way");
     assert!(matches!(whereabouts.place, PodPlace::Unresolved { .. }), "{whereabouts:?}");
     let failed = |seen: &Observation| matches!(seen, Observation::LookUpFailed { .. });
@@ -99,7 +99,7 @@ fn the_watch_may_know_first() {
     world.run();
     world.bind("a", "n1");
     assert_eq!(only(&world.run(), "Scheduled").len(), 1);
-    assert_eq!(world.scheduler.standing().bindings, 0);
+    assert_eq!(world.scheduler.gauges().bindings, 0);
     world.put(pod("b").cpu("1"));
     assert_eq!(only(&world.pass(100), "look up"), [""; 0], "there is nothing left to ask");
 }
@@ -134,7 +134,7 @@ fn a_pod_that_waits_at_permit_and_is_bound_by_another_ends_its_wait() {
         // Its time-out and the word of another pod find nobody who waits.
         world.put(pod("b").cpu("1").label("gang", "x"));
         world.pass(100);
-        assert_eq!(world.scheduler.standing().bindings, 0);
+        assert_eq!(world.scheduler.gauges().bindings, 0);
         let on = |world: &mut World, name: &str| {
             let row = world.scheduler.cluster().row_of(name).expect("it is there");
             world.scheduler.cluster().node(row).pods().iter().filter(|pod| *pod.name == *"a").count()
@@ -163,7 +163,7 @@ fn an_answer_that_comes_twice_or_too_late_changes_nothing() {
     assert!(!log.iter().any(|order| matches!(order.effect, Effect::Record(_))), "{log:?}");
     assert_eq!(world.scheduler.take_observations(), [Observation::AnswerDropped]);
     world.scheduler.conclude(second, &Conclusion::not_done("no"), now);
-    assert_eq!(world.scheduler.standing().assumed_pods, 0, "the first answer was not taken for the second");
+    assert_eq!(world.scheduler.gauges().assumed_pods, 0, "the first answer was not taken for the second");
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_replica_that_follows_tries_no_pod_and_writes_nothing() {
     world.run();
     let now = world.now();
     world.scheduler.set_leading(false, now);
-    assert_eq!(world.scheduler.standing().assumed_pods, 0, "its reservation is given back");
+    assert_eq!(world.scheduler.gauges().assumed_pods, 0, "its reservation is given back");
     world.put(pod("b").cpu("1"));
     assert_eq!(world.pass(1000), [""; 0]);
     let now = world.now();

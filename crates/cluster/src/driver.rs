@@ -321,13 +321,13 @@ impl<O: Observer> Driver<O> {
     fn note_knowledge(&mut self) {
         let is_known = self.progress.is_complete();
         if is_known && !self.is_known {
-            let (kinds, standing) = (self.progress.kind_count(), self.scheduler.standing());
-            let pending = standing.queue;
+            let (kinds, gauges) = (self.progress.kind_count(), self.scheduler.gauges());
+            let pending = gauges.queue;
             let pending = pending.active + pending.backoff + pending.unschedulable + pending.gated;
             info!(
                 kinds,
-                nodes = standing.nodes,
-                boundPods = standing.pods,
+                nodes = gauges.nodes,
+                boundPods = gauges.pods,
                 pendingPods = pending,
                 "Everything is listed; the cluster is known"
             );
@@ -465,7 +465,7 @@ impl<O: Observer> Driver<O> {
             self.scheduler.clock_was_set(seconds);
         }
         self.observer.performed(self.performer.counts());
-        self.observer.stands(&self.scheduler.standing());
+        self.observer.gauges(&self.scheduler.gauges());
         self.pace.note_report(began, self.started.elapsed());
     }
 

@@ -5,14 +5,12 @@ mod progress;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use supercargo_framework::{Needs, PodNeeds, Profile};
-use supercargo_model::{Decoded, Decoder, Everything, KindId};
+use supercargo_framework::{Needs, Profile};
+use supercargo_model::{Decoded, Everything, KindId};
 use tokio::sync::{mpsc, watch};
 
 use crate::tasks::{Task, Tasks};
-use crate::watch::{
-    NODES, PODS, PODS_NOT_FINISHED, Telling, WatchEvent, WatchRequest, Watched, watch_as_asked,
-};
+use crate::watch::{PODS, PODS_NOT_FINISHED, Telling, WatchEvent, WatchRequest, Watched, watch_as_asked};
 use progress::Knowledge;
 pub use progress::Progress;
 use supercargo_client::ApiServer;
@@ -34,8 +32,8 @@ pub(crate) struct Watches {
     preparation: Option<Preparation>,
     /// The schedulers whose pods are taken.
     scheduler_names: BTreeSet<String>,
-    /// What is kept of pods.
-    pod_needs: PodNeeds,
+    /// What the profiles need that count now.
+    needs: Needs,
     /// The number of the last telling.
     tellings: u64,
 }
@@ -47,18 +45,10 @@ struct Running {
     asking: watch::Sender<Telling>,
     /// The number of its first telling: events with a smaller one are of a former watch of the kind.
     first: u64,
-    texts: Texts,
-}
-
-/// Whether the objects of a kind keep their text, which extenders and some plugins read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Texts {
-    /// They do not.
-    Dropped,
-    /// Those do that were told since the telling of this number began; it is not complete.
-    Asked(u64),
-    /// They do.
-    Kept,
+    /// Whom all objects that were told were read for.
+    read_for: Needs,
+    /// Whom they are read for since the telling of this number, which is not complete.
+    asked: Option<(u64, Needs)>,
 }
 
 /// What other profiles need that is not there yet.
@@ -66,7 +56,7 @@ enum Texts {
 struct Preparation {
     /// The kinds that only they read. These are watched already.
     kinds: BTreeMap<KindId, Knowledge>,
-    needs_texts: bool,
+    needs: Needs,
 }
 
 impl Watches {
@@ -89,7 +79,7 @@ impl Watches {
             progress: Progress::default(),
             preparation: None,
             scheduler_names: scheduler_names(profiles),
-            pod_needs: needs.pods(),
+            needs: needs.clone(),
             tellings: 0,
         };
         for kind in needs.kinds() {
@@ -110,10 +100,10 @@ impl Watches {
         if event.telling < running.first {
             return false;
         }
-        if let (Watched::Listed(_), Texts::Asked(number)) = (&event.watched, running.texts)
-            && event.telling >= number
+        if matches!(event.watched, Watched::Listed(_))
+            && let Some((_, needs)) = running.asked.take_if(|(number, _)| event.telling >= *number)
         {
-            running.texts = Texts::Kept;
+            running.read_for = needs;
         }
         let prepared =
             self.preparation.as_mut().and_then(|preparation| preparation.kinds.get_mut(&event.kind));
@@ -127,47 +117,46 @@ impl Watches {
     /// Begins to watch what other profiles need, while those that there are go on. What an earlier preparation has begun and
     /// these do not need is ended; returned are those kinds, as lists of nothing.
     ///
-    /// Texts of pods and nodes are had by listing these again. Their watches go on if that fails: a second watch of the same kind
-    /// could tell older states after newer ones, and a watch that is replaced could not be had back.
+    /// What is watched already but not read for these is listed again: pods and nodes whose texts they want, and kinds that they read
+    /// into structs of their own. The watches go on if that fails: a second watch of the same kind could tell older states after
+    /// newer ones, and a watch that is replaced could not be had back.
     pub(crate) async fn prepare(&mut self, profiles: &[Profile], has_extenders: bool) -> Vec<Everything> {
         let needs = Needs::of(profiles).and_texts(has_extenders);
-        let (kinds, needs_texts) = (needs.kinds(), needs.keeps_texts());
+        let kinds = needs.kinds();
         let mut prepared = self.preparation.take().map(|old| old.kinds).unwrap_or_default();
         let unneeded: Vec<KindId> = prepared.keys().filter(|kind| !kinds.contains(kind)).copied().collect();
         let gone = self.end_all(&unneeded).await;
         prepared.retain(|kind, _| kinds.contains(kind));
+        // The profiles that run go on reading until the others take their place, and after that if these do not come.
+        let both = needs.clone().and_all(&self.needs);
         for kind in kinds {
-            if !self.running.contains_key(&kind) {
-                self.spawn(kind, &needs);
-                prepared.insert(kind, Knowledge::default());
-            }
-        }
-        for kind in [PODS, NODES] {
-            let has_none = self.running.get(&kind).is_some_and(|running| running.texts == Texts::Dropped);
-            if needs_texts && has_none {
-                let number = self.tell_again(kind, &needs);
-                if let Some(running) = self.running.get_mut(&kind) {
-                    running.texts = Texts::Asked(number);
+            match self.running.get(&kind) {
+                None => {
+                    self.spawn(kind, &needs);
+                    prepared.insert(kind, Knowledge::default());
                 }
+                Some(running) if !running.latest().covers(&needs, kind) => self.tell_again(kind, &both),
+                Some(_) => {}
             }
         }
-        self.preparation = Some(Preparation { kinds: prepared, needs_texts });
+        self.preparation = Some(Preparation { kinds: prepared, needs });
         gone
     }
 
     /// What is not known yet of what the profiles need for which the watches were prepared, and why.
     pub(crate) fn missing(&self) -> Vec<String> {
-        let Some(Preparation { kinds, needs_texts }) = &self.preparation else { return Vec::new() };
+        let Some(Preparation { kinds, needs }) = &self.preparation else { return Vec::new() };
         let unknown = kinds.iter().filter(|(_, knowledge)| !knowledge.is_complete());
         let unknown = unknown.filter_map(|(kind, knowledge)| knowledge.complaint(*kind));
-        let without_texts = self
-            .running
-            .iter()
-            .filter(|(kind, running)| *needs_texts && has_texts(**kind) && running.texts != Texts::Kept);
-        let without_texts = without_texts.map(|(kind, _)| {
-            format!("waiting for a list of {} with all their fields, for extenders or plugins", kind.plural)
+        let known = self.running.iter().filter(|(kind, _)| !kinds.contains_key(kind));
+        let partly_read = known.filter(|(kind, running)| !running.read_for.covers(needs, **kind));
+        let partly_read = partly_read.map(|(kind, _)| {
+            format!(
+                "waiting for a list of {} with all the fields that plugins or extenders read",
+                kind.plural
+            )
         });
-        unknown.chain(without_texts).collect()
+        unknown.chain(partly_read).collect()
     }
 
     /// The profiles for which the watches were prepared are those that count now. Returned are the kinds that nobody reads any
@@ -178,23 +167,22 @@ impl Watches {
     /// would be lost. The watch of pods goes on, so that no pod is missed meanwhile. So it is if plugins read more of pods, or less,
     /// than those before.
     pub(crate) async fn commit(&mut self, profiles: &[Profile]) -> Vec<Everything> {
-        let needs = Needs::of(profiles);
-        let kinds = needs.kinds();
-        for (kind, knowledge) in
-            self.preparation.take().map(|preparation| preparation.kinds).unwrap_or_default()
-        {
+        let Some(Preparation { kinds, needs }) = self.preparation.take() else { return Vec::new() };
+        for (kind, knowledge) in kinds {
             self.progress.expect(kind, knowledge);
         }
+        let kinds = needs.kinds();
         let unneeded: Vec<KindId> =
             self.running.keys().filter(|kind| !kinds.contains(kind)).copied().collect();
         let gone = self.end_all(&unneeded).await;
         let names = scheduler_names(profiles);
-        if !names.is_subset(&self.scheduler_names) || needs.pods() != self.pod_needs {
-            self.pod_needs = needs.pods();
-            let keeps_texts = self.running.get(&PODS).is_some_and(|pods| pods.texts != Texts::Dropped);
-            self.tell_again(PODS, &needs.and_texts(keeps_texts));
-        }
+        let are_pods_wanted = !names.is_subset(&self.scheduler_names) || needs.pods() != self.needs.pods();
         self.scheduler_names = names;
+        self.needs = needs;
+        if are_pods_wanted {
+            let keeps_texts = self.running.get(&PODS).is_some_and(|pods| pods.latest().keeps_texts());
+            self.tell_again(PODS, &self.needs.clone().and_texts(keeps_texts));
+        }
         gone
     }
 
@@ -208,8 +196,8 @@ impl Watches {
     /// A pod that was read by itself, as the watch of pods would tell it.
     pub(crate) fn decode_pod(&self, text: &[u8]) -> Result<Decoded, String> {
         let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
-        let keeps_texts = self.running.get(&PODS).is_some_and(|pods| pods.texts != Texts::Dropped);
-        let decoder = Decoder::new([], keeps_texts).keeping_progress(self.pod_needs.progress);
+        let pods = self.running.get(&PODS).ok_or("pods are not watched")?;
+        let decoder = pods.asking.borrow().decoder.clone();
         decoder.decode_kind(text, PODS).map_err(|error| error.to_string())
     }
 
@@ -230,22 +218,23 @@ impl Watches {
         let watching = watch_as_asked(server, request, asked, self.seed, sender);
         // A watch returns only if the driver is gone.
         let task = self.tasks.spawn_finite(format!("watch of {}", kind.plural), watching);
-        let texts = if needs.keeps_texts() { Texts::Kept } else { Texts::Dropped };
-        self.running.insert(kind, Running { task, asking, first: number, texts });
+        let running = Running { task, asking, first: number, read_for: needs.clone(), asked: None };
+        self.running.insert(kind, running);
     }
 
     fn field_selector(&self, kind: KindId) -> Option<&'static str> {
-        (kind == PODS && !self.pod_needs.finished).then_some(PODS_NOT_FINISHED)
+        (kind == PODS && !self.needs.pods().finished).then_some(PODS_NOT_FINISHED)
     }
 
-    /// Asks a watch to tell everything again; the number of that telling.
-    fn tell_again(&mut self, kind: KindId, needs: &Needs) -> u64 {
+    /// Asks a watch to tell everything again, read for these.
+    fn tell_again(&mut self, kind: KindId, needs: &Needs) {
         self.tellings += 1;
-        if let Some(running) = self.running.get(&kind) {
-            let (decoder, field_selector) = (Arc::new(needs.decoder()), self.field_selector(kind));
-            running.asking.send_replace(Telling { number: self.tellings, decoder, field_selector });
+        let (number, field_selector) = (self.tellings, self.field_selector(kind));
+        if let Some(running) = self.running.get_mut(&kind) {
+            let decoder = Arc::new(needs.decoder());
+            running.asking.send_replace(Telling { number, decoder, field_selector });
+            running.asked = Some((number, needs.clone()));
         }
-        self.tellings
     }
 
     /// Ends watches, and waits until they can tell nothing any more. Returned are the kinds as lists of nothing.
@@ -260,14 +249,17 @@ impl Watches {
     }
 }
 
+impl Running {
+    /// Whom objects are read for that are told from now on.
+    fn latest(&self) -> &Needs {
+        self.asked.as_ref().map_or(&self.read_for, |(_, needs)| needs)
+    }
+}
+
 impl Drop for Watches {
     fn drop(&mut self) {
         self.abort_all();
     }
-}
-
-fn has_texts(kind: KindId) -> bool {
-    kind == PODS || kind == NODES
 }
 
 fn scheduler_names(profiles: &[Profile]) -> BTreeSet<String> {

@@ -6,7 +6,7 @@ use supercargo_framework::Profile;
 use supercargo_model::{KindId, Timestamp};
 
 use crate::decision::Decision;
-use crate::scheduler::{Observation, QueueEvent, Scheduler, Standing, Whereabouts};
+use crate::scheduler::{Gauges, Observation, QueueEvent, Scheduler, Whereabouts};
 
 /// A pod was tried.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +49,7 @@ pub trait Observer: Send {
     fn performed(&mut self, counts: PerformCounts);
 
     /// How things stand, about once a second and after pods were tried.
-    fn stands(&mut self, standing: &Standing);
+    fn gauges(&mut self, gauges: &Gauges);
 }
 
 /// What was done in a cluster so far.

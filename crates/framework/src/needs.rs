@@ -41,13 +41,17 @@ impl Needs {
             self.read(*kind);
         }
         for query in &reads.queries {
-            if !self.queries.contains(query) {
-                self.queries.push(query.clone());
-            }
+            self.ask(query);
         }
         self.keeps_texts |= reads.raw_objects;
         self.pods.progress |= reads.pod_progress();
         self.pods.finished |= reads.pods.finished;
+    }
+
+    fn ask(&mut self, query: &Query) {
+        if !self.queries.contains(query) {
+            self.queries.push(query.clone());
+        }
     }
 
     fn read(&mut self, kind: ReadableKind) {
@@ -68,6 +72,30 @@ impl Needs {
     pub fn and_texts(mut self, keeps: bool) -> Self {
         self.keeps_texts |= keeps;
         self
+    }
+
+    /// What these and others need, taken together.
+    #[must_use]
+    pub fn and_all(mut self, others: &Needs) -> Self {
+        for kind in &others.read {
+            self.read(*kind);
+        }
+        for query in &others.queries {
+            self.ask(query);
+        }
+        self.keeps_texts |= others.keeps_texts;
+        self.pods.progress |= others.pods.progress;
+        self.pods.finished |= others.pods.finished;
+        self
+    }
+
+    /// Whether objects of a kind that are read for these can be used by those who need the others: they are read into every struct
+    /// that the others read, and have their texts if the others want them.
+    pub fn covers(&self, others: &Needs, kind: KindId) -> bool {
+        let mut wanted = others.read.iter().filter(|wanted| wanted.id == kind);
+        let has_text = kind == KindId::POD || kind == KindId::NODE;
+        wanted.all(|wanted| self.read.iter().any(|known| known.is_same(wanted)))
+            && (self.keeps_texts || !others.keeps_texts || !has_text)
     }
 
     /// The kinds that are read from the API server: pods, nodes, and what the plugins declare. The answers to queries are not
@@ -167,6 +195,15 @@ mod tests {
         let needs = Needs::of(&both);
         assert_eq!(needs.read.len(), 2);
         assert_eq!(needs.kinds().len(), 3, "pods, nodes and storage classes");
+
+        let [first, second] = both.each_ref().map(|profile| Needs::of([profile]));
+        let (pods, classes) = (KindId::POD, StorageClass::ID);
+        assert!(second.covers(&first, classes) && !first.covers(&second, classes));
+        assert!(first.covers(&second, pods), "the kinds differ, the pods do not");
+        assert!(first.clone().and_all(&second).covers(&second, classes));
+        let with_texts = first.clone().and_texts(true);
+        assert!(with_texts.covers(&first, pods) && !first.covers(&with_texts, pods));
+        assert!(first.covers(&with_texts, classes), "only pods and nodes have texts");
     }
 
     #[test]

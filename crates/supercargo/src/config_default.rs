@@ -1,7 +1,7 @@
 //! `supercargo config default`.
 
 use clap::Args;
-use supercargo_config::{Loaded, effective, read, to_yaml};
+use supercargo_config::{Loaded, Problems, effective, read, to_yaml};
 use supercargo_framework::Registry;
 
 use crate::config_check;
@@ -17,13 +17,13 @@ pub(crate) struct DefaultOptions {
 
 pub(crate) fn run(options: &DefaultOptions, registry: &Registry) -> anyhow::Result<Outcome> {
     let file = options.config.as_deref().map_or("", input::display_name);
-    let loaded = match &options.config {
-        None => Loaded::default(),
+    let (loaded, problems) = match &options.config {
+        None => (Loaded::default(), Problems::default()),
         Some(path) => {
             let reading = read(&input::read(path)?);
             let problems = reading.check(registry);
             match reading.into_result() {
-                Ok(loaded) => loaded,
+                Ok(loaded) => (loaded, problems),
                 Err(_) => {
                     let stderr = format!("error: {file} is not a configuration\n")
                         + &config_check::lines(file, &problems);
@@ -32,7 +32,8 @@ pub(crate) fn run(options: &DefaultOptions, registry: &Registry) -> anyhow::Resu
             }
         }
     };
+    // What no scheduler would run with is shown all the same: it helps to see what it comes to.
     let stdout = to_yaml(&effective(&loaded.kube, registry), &loaded.own);
-    let stderr = config_check::lines(file, &loaded.conversion);
-    Ok(Outcome { stdout, stderr, ..Outcome::default() })
+    let code = u8::from(problems.has_errors());
+    Ok(Outcome { stdout, stderr: config_check::lines(file, &problems), code })
 }

@@ -136,7 +136,7 @@ fn default_prints_what_check_accepts_and_default_repeats() {
     let file = files.write("default.yaml", &first.stdout);
     let second =
         config_default::run(&DefaultOptions { config: Some(file.clone()) }, &registry).expect("is there");
-    assert_eq!(first, second);
+    assert_eq!((first.stdout, first.code), (second.stdout, second.code));
     assert_eq!(files.check(&[&file], Format::Text).code, 0);
 }
 
@@ -153,6 +153,23 @@ fn default_of_what_is_no_configuration_prints_nothing() {
             .stderr
             .starts_with(&format!("error: {file} is not a configuration\n{file}:2:1: error C009 kind: "))
     );
+}
+
+#[test]
+fn default_says_what_is_wrong_with_what_it_completes() {
+    let files = Files::new("wrong-default");
+    let table = [
+        ("percentageOfNodesToScore: 0\n", "warning W009 percentageOfNodesToScore: ", 0),
+        ("parallelism: -1\n", "error C0", 1),
+    ];
+    for (text, expected, code) in table {
+        let file = files.write("wrong.yaml", &format!("{HEAD}{text}"));
+        let options = DefaultOptions { config: Some(file.clone()) };
+        let outcome = config_default::run(&options, &supercargo_plugins::registry()).expect("is there");
+        assert_eq!(outcome.code, code, "{text}");
+        assert!(outcome.stderr.starts_with(&format!("{file}:3:1: {expected}")), "{}", outcome.stderr);
+        assert!(outcome.stdout.contains(text), "{}", outcome.stdout);
+    }
 }
 
 const OLD: &str = "\

@@ -18,14 +18,14 @@ impl<O: Observer> Driver<O> {
     pub(super) fn dump(&mut self) {
         let now = self.clock.now();
         let lengths = self.scheduler.queue_lengths();
-        let standing = self.scheduler.standing();
+        let gauges = self.scheduler.gauges();
         info!(
             active = lengths.active,
             backoff = lengths.backoff,
             unschedulable = lengths.unschedulable,
             gated = lengths.gated,
-            inFlight = standing.in_flight,
-            bindings = standing.bindings,
+            inFlight = gauges.in_flight,
+            bindings = gauges.bindings,
             leads = self.gate.is_open(),
             "Dump of scheduling queue"
         );

@@ -116,6 +116,51 @@ async fn other_profiles_are_watched_for_with_as_little_as_possible() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_kind_that_is_watched_is_listed_again_for_another_struct() {
+    /// Namespaces again, as another plugin reads them.
+    #[derive(Debug, serde::Deserialize)]
+    struct Finalizers {}
+
+    impl Kind for Finalizers {
+        const ID: KindId = Namespace::ID;
+    }
+
+    let one = || [profile("a", Reads::nothing().kind::<Namespace>())];
+    let other = || [profile("a", Reads::nothing().kind::<Finalizers>())];
+    let both = || [profile("a", Reads::nothing().kind::<Namespace>().kind::<Finalizers>())];
+    let supervisor = Supervisor::new();
+    let (mut watches, mut receiver) = Watches::start(server(), 1, &one(), false, supervisor.tasks());
+    listed(&mut watches, &mut receiver).await;
+    watches.prepare(&both(), false).await;
+    assert_eq!(
+        watches.missing(),
+        ["waiting for a list of namespaces with all the fields that plugins or extenders read"]
+    );
+    assert_eq!(watches.progress().check(), Ok(()), "what runs is complete");
+    // They do not come after all: what was asked for does no harm, and is there when they come again.
+    assert!(watches.abandon().await.is_empty());
+    assert_eq!(listed(&mut watches, &mut receiver).await, BTreeSet::from([("namespaces", true)]));
+    for profiles in [both(), one(), both()] {
+        watches.prepare(&profiles, false).await;
+        assert!(watches.missing().is_empty());
+        assert!(watches.commit(&profiles).await.is_empty());
+        assert_eq!(listed(&mut watches, &mut receiver).await, BTreeSet::new());
+    }
+
+    // Those that run can read every object while others are prepared, which do not read the same.
+    let (mut watches, mut receiver) = Watches::start(server(), 1, &one(), false, supervisor.tasks());
+    listed(&mut watches, &mut receiver).await;
+    watches.prepare(&other(), false).await;
+    let mut structs = BTreeSet::new();
+    while let Ok(Some(event)) = timeout(Duration::from_secs(4), receiver.recv()).await {
+        if let Watched::Put(Decoded::Object(object)) = event.watched {
+            structs.insert((object.get::<Namespace>().is_some(), object.get::<Finalizers>().is_some()));
+        }
+    }
+    assert_eq!(structs, BTreeSet::from([(true, true)]));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_preparation_that_cannot_be_finished_leaves_no_trace() {
     let plain = || profile("a", Reads::nothing());
     let reading = || [profile("a", Reads::nothing().kind::<Namespace>())];

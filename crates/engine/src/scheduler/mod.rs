@@ -48,7 +48,7 @@ use consulting::Consultation;
 pub use consulting::ExtenderSettings;
 use eviction::Eviction;
 use happenings::Happening;
-pub use observations::{Books, Observation, QueueEvent, QueuePart, Refusal, Standing, Stopwatch};
+pub use observations::{Books, Gauges, Observation, QueueEvent, QueuePart, Refusal, Stopwatch};
 use observing::Observers;
 pub use queue::QueueLengths;
 use queue::{Patience, Queue};

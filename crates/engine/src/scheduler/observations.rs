@@ -248,9 +248,9 @@ pub enum QueueEvent {
     Cluster(ClusterEvent),
 }
 
-/// How things stand.
+/// How much there is of everything now, as metrics show it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct Gauges {
     /// How many pods wait.
     pub queue: QueueLengths,
     /// How many nodes there are.
@@ -404,8 +404,8 @@ impl Scheduler {
         self.queue.observations.take()
     }
 
-    /// How things stand. This looks at every pod that waits.
-    pub fn standing(&mut self) -> Standing {
+    /// How much there is of everything now, as metrics show it. This looks at every pod that waits.
+    pub fn gauges(&mut self) -> Gauges {
         let mut unschedulable = BTreeMap::new();
         for waiting in self.queue.at_rest().filter(|waiting| !waiting.is_blameless()) {
             for plugin in waiting.rejectors.union(&waiting.pending) {
@@ -417,7 +417,7 @@ impl Scheduler {
         for event in self.queue.kept_events() {
             *in_flight_events.entry(QueueEvent::Cluster(event).label()).or_default() += 1;
         }
-        Standing {
+        Gauges {
             queue: self.queue.lengths(),
             nodes: self.engine.cluster.snapshot().node_count(),
             pods: self.engine.cluster.bound_pod_count(),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use supercargo_engine::{
-    Attempt, Decision, Observation, Observer, Outcome, PerformCounts, QueueEvent, QueuePart, Standing,
+    Attempt, Decision, Gauges, Observation, Observer, Outcome, PerformCounts, QueueEvent, QueuePart,
 };
 use supercargo_framework::{Point, Profile};
 use supercargo_model::KindId;
@@ -89,7 +89,7 @@ impl RunObserver {
         }
     }
 
-    fn stand_unschedulable(&mut self, unschedulable: &BTreeMap<(&'static str, Box<str>), usize>) {
+    fn gauge_unschedulable(&mut self, unschedulable: &BTreeMap<(&'static str, Box<str>), usize>) {
         for (plugin, profile) in self.unschedulable.keys().filter(|key| !unschedulable.contains_key(*key)) {
             self.metrics.unschedulable_pods(plugin, profile, 0);
         }
@@ -99,17 +99,16 @@ impl RunObserver {
         self.unschedulable.clone_from(unschedulable);
     }
 
-    fn stand_in_flight(&mut self, standing: &Standing) {
-        self.metrics.inflight_events(POD_POPPED, standing.in_flight);
-        for gone in
-            self.in_flight_events.iter().filter(|event| !standing.in_flight_events.contains_key(*event))
+    fn gauge_in_flight(&mut self, gauges: &Gauges) {
+        self.metrics.inflight_events(POD_POPPED, gauges.in_flight);
+        for gone in self.in_flight_events.iter().filter(|event| !gauges.in_flight_events.contains_key(*event))
         {
             self.metrics.inflight_events(gone, 0);
         }
-        for (event, times) in &standing.in_flight_events {
+        for (event, times) in &gauges.in_flight_events {
             self.metrics.inflight_events(event, *times);
         }
-        self.in_flight_events.extend(standing.in_flight_events.keys().cloned());
+        self.in_flight_events.extend(gauges.in_flight_events.keys().cloned());
     }
 }
 
@@ -222,19 +221,19 @@ impl Observer for RunObserver {
         self.metrics.events_dropped(lost);
     }
 
-    fn stands(&mut self, standing: &Standing) {
-        let queue = standing.queue;
+    fn gauges(&mut self, gauges: &Gauges) {
+        let queue = gauges.queue;
         self.metrics.pending_pods(Queue::Active, queue.active);
         self.metrics.pending_pods(Queue::Backoff, queue.backoff);
         self.metrics.pending_pods(Queue::Unschedulable, queue.unschedulable);
         self.metrics.pending_pods(Queue::Gated, queue.gated);
-        self.metrics.cache_size(Cached::Nodes, standing.nodes);
-        self.metrics.cache_size(Cached::Pods, standing.pods);
-        self.metrics.cache_size(Cached::AssumedPods, standing.assumed_pods);
-        self.metrics.under_way("binding", standing.bindings);
-        self.metrics.unresolved_bindings(standing.unresolved_bindings);
-        self.stand_unschedulable(&standing.unschedulable);
-        self.stand_in_flight(standing);
+        self.metrics.cache_size(Cached::Nodes, gauges.nodes);
+        self.metrics.cache_size(Cached::Pods, gauges.pods);
+        self.metrics.cache_size(Cached::AssumedPods, gauges.assumed_pods);
+        self.metrics.under_way("binding", gauges.bindings);
+        self.metrics.unresolved_bindings(gauges.unresolved_bindings);
+        self.gauge_unschedulable(&gauges.unschedulable);
+        self.gauge_in_flight(gauges);
         self.count_asked();
     }
 }

@@ -217,6 +217,7 @@ impl Running {
     async fn start(process: Process, surroundings: Surroundings) -> anyhow::Result<Self> {
         let Process { flags, registry, settings } = process;
         let Surroundings { server, clock, signals, identity, hostname, scheduling } = surroundings;
+        let running = settings.running_config();
         let supervisor = Supervisor::new();
         let tasks = supervisor.tasks();
         let scheduling_tasks = tasks.on(scheduling);
@@ -293,7 +294,7 @@ impl Running {
             let reloading = Reloading {
                 flags,
                 registry,
-                running: settings.kube,
+                running,
                 commands: commands.clone(),
                 shown,
                 metrics: metrics.clone(),

@@ -5,7 +5,6 @@ use std::future::pending;
 use anyhow::{Context as _, anyhow};
 use serde_json::Value;
 use supercargo_cluster::{Command, ReloadRefused, Replacement};
-use supercargo_config::KubeSchedulerConfiguration;
 use supercargo_framework::Registry;
 use supercargo_operations::flags::RunFlags;
 use supercargo_operations::metrics::Metrics;
@@ -13,14 +12,14 @@ use supercargo_operations::reload::FileWatch;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{error, info, warn};
 
-use super::settings::Settings;
+use super::settings::{RunningConfig, Settings};
 
 /// What a change of the file changes.
 pub(super) struct Reloading {
     pub(super) flags: RunFlags,
     pub(super) registry: Registry,
     /// What the scheduler runs with.
-    pub(super) running: KubeSchedulerConfiguration,
+    pub(super) running: RunningConfig,
     pub(super) commands: mpsc::Sender<Command>,
     /// What `/configz` shows.
     pub(super) shown: watch::Sender<Value>,
@@ -29,7 +28,7 @@ pub(super) struct Reloading {
 
 /// A change that waits until the scheduler knows of the cluster what it needs.
 struct Pending {
-    kube: KubeSchedulerConfiguration,
+    running: RunningConfig,
     shown: Value,
     done: oneshot::Receiver<Result<(), ReloadRefused>>,
 }
@@ -69,10 +68,10 @@ impl Reloading {
     }
 
     /// What has come of a change that has waited.
-    fn conclude(&mut self, Pending { kube, shown, .. }: Pending, outcome: Result<(), ReloadRefused>) {
+    fn conclude(&mut self, Pending { running, shown, .. }: Pending, outcome: Result<(), ReloadRefused>) {
         match outcome {
             Ok(()) => {
-                self.running = kube;
+                self.running = running;
                 self.shown.send_replace(shown);
                 self.metrics.config_reloaded(true);
                 info!("The configuration file has changed, and the scheduler goes on with what it says now");
@@ -95,7 +94,7 @@ impl Reloading {
         for warning in &settings.warnings {
             warn!("{warning}");
         }
-        let shown = serde_json::to_value(&settings.effective)?;
+        let (running, shown) = (settings.running_config(), serde_json::to_value(&settings.effective)?);
         let (answer, done) = oneshot::channel();
         let replacement = Replacement {
             profiles: settings.profiles,
@@ -105,7 +104,7 @@ impl Reloading {
         };
         let command = Command::Reload(Box::new(replacement), answer);
         self.commands.send(command).await.map_err(|_| anyhow!("the scheduler has ended"))?;
-        Ok(Pending { kube: settings.kube, shown, done })
+        Ok(Pending { running, shown, done })
     }
 }
 

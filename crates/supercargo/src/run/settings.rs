@@ -65,7 +65,7 @@ impl Settings {
         flags: &RunFlags,
         registry: &Registry,
         text: Option<&str>,
-        running: Option<&KubeSchedulerConfiguration>,
+        running: Option<&RunningConfig>,
     ) -> anyhow::Result<Self> {
         let file = flags.config.as_deref().map(Path::to_string_lossy);
         let (overrides, mut warnings) = flags.overrides();
@@ -73,14 +73,14 @@ impl Settings {
         let mut reading = read_or_default(text);
         // Flags go before the file, and are checked with it.
         apply(overrides, &mut reading.loaded.kube);
-        let Loaded { mut kube, own, conversion } =
-            reading.into_usable(registry).map_err(|problems| config_check::unusable(name, &problems))?;
-        warnings.extend(conversion.iter().map(|problem| problem.in_file(name)));
+        let found = reading.check(registry);
+        let unusable = |problems| config_check::unusable(name, &problems);
+        let Loaded { mut kube, mut own, .. } = reading.into_usable(registry).map_err(unusable)?;
+        warnings.extend(found.iter().map(|problem| problem.in_file(name)));
         if let Some(running) = running {
-            warnings.extend(keep_fixed(&mut kube, running));
+            warnings.extend(running.keep_fixed(&mut kube, &mut own));
         }
-        let profiles =
-            build_profiles(&kube, registry).map_err(|problems| config_check::unusable(name, &problems))?;
+        let profiles = build_profiles(&kube, registry).map_err(unusable)?;
         let ties = match own.tie_break {
             TieBreak::Seeded => Ties::Seeded,
             TieBreak::SmallestName => Ties::SmallestName,
@@ -128,6 +128,11 @@ impl Settings {
         })
     }
 
+    /// What a later configuration is compared with.
+    pub(super) fn running_config(&self) -> RunningConfig {
+        RunningConfig { kube: self.kube.clone(), own: self.own.clone() }
+    }
+
     /// The whole configuration.
     pub(super) fn as_yaml(&self) -> String {
         to_yaml(&self.effective, &self.own)
@@ -139,27 +144,48 @@ fn read_or_default(text: Option<&str>) -> Reading {
     text.map_or_else(Reading::default, read)
 }
 
-/// Takes back changes that need a new process; what people should know about them.
-fn keep_fixed(kube: &mut KubeSchedulerConfiguration, running: &KubeSchedulerConfiguration) -> Vec<String> {
-    fn keep<T: Clone + PartialEq>(field: &str, new: &mut T, running: &T) -> Option<String> {
-        let differs = *new != *running;
-        new.clone_from(running);
-        differs.then(|| {
-            format!("{field} cannot be changed while the scheduler runs; restart it for the change to count")
-        })
+/// The configuration that a scheduler runs with.
+#[derive(Clone, Debug)]
+pub(super) struct RunningConfig {
+    kube: KubeSchedulerConfiguration,
+    own: SupercargoConfiguration,
+}
+
+impl RunningConfig {
+    /// Takes back changes that need a new process; what people should know about them.
+    fn keep_fixed(
+        &self,
+        kube: &mut KubeSchedulerConfiguration,
+        own: &mut SupercargoConfiguration,
+    ) -> Vec<String> {
+        fn keep<T: Clone + PartialEq>(field: &str, new: &mut T, running: &T) -> Option<String> {
+            let differs = *new != *running;
+            new.clone_from(running);
+            differs.then(|| {
+                format!(
+                    "{field} cannot be changed while the scheduler runs; restart it for the change to count"
+                )
+            })
+        }
+        let running = &self.kube;
+        let changes = [
+            keep("clientConnection", &mut kube.client_connection, &running.client_connection),
+            keep("leaderElection", &mut kube.leader_election, &running.leader_election),
+            keep("enableProfiling", &mut kube.enable_profiling, &running.enable_profiling),
+            keep(
+                "enableContentionProfiling",
+                &mut kube.enable_contention_profiling,
+                &running.enable_contention_profiling,
+            ),
+            keep(
+                "delayCacheUntilActive",
+                &mut kube.delay_cache_until_active,
+                &running.delay_cache_until_active,
+            ),
+            keep("pages", &mut own.pages, &self.own.pages),
+        ];
+        changes.into_iter().flatten().collect()
     }
-    let changes = [
-        keep("clientConnection", &mut kube.client_connection, &running.client_connection),
-        keep("leaderElection", &mut kube.leader_election, &running.leader_election),
-        keep("enableProfiling", &mut kube.enable_profiling, &running.enable_profiling),
-        keep(
-            "enableContentionProfiling",
-            &mut kube.enable_contention_profiling,
-            &running.enable_contention_profiling,
-        ),
-        keep("delayCacheUntilActive", &mut kube.delay_cache_until_active, &running.delay_cache_until_active),
-    ];
-    changes.into_iter().flatten().collect()
 }
 
 fn extender_settings(extender: &Extender) -> ExtenderSettings {
@@ -200,4 +226,51 @@ fn apply(overrides: Overrides, kube: &mut KubeSchedulerConfiguration) {
     set(&mut connection.burst, overrides.burst);
     set(&mut kube.enable_profiling, overrides.enable_profiling);
     set(&mut kube.enable_contention_profiling, overrides.enable_contention_profiling);
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+    use supercargo_config::PageAddress;
+
+    use super::Settings;
+    use crate::CommandLine;
+
+    const KUBE: &str = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+
+    fn settings(text: &str, running: Option<&super::RunningConfig>) -> Settings {
+        let line = CommandLine::try_parse_from(["supercargo", "run"]).expect("flags");
+        let crate::Command::Run(flags) = line.command else { panic!("not run") };
+        Settings::of_text(&flags, &supercargo_plugins::registry(), Some(text), running)
+            .expect("a configuration")
+    }
+
+    #[test]
+    fn what_needs_a_new_process_is_said_and_so_is_what_a_check_warns_of() {
+        let table: [(&str, &[&str]); 4] = [
+            ("", &[]),
+            ("leaderElection: {leaderElect: false}\n", &["leaderElection cannot be changed"]),
+            (
+                "delayCacheUntilActive: true\nclientConnection: {qps: 7}\n",
+                &["clientConnection cannot be changed", "delayCacheUntilActive cannot be changed"],
+            ),
+            (
+                "extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: filter, httpTimeout: 0s}]\n",
+                &["httpTimeout"],
+            ),
+        ];
+        let running = settings(KUBE, None).running_config();
+        for (next, expected) in table {
+            let told = settings(&format!("{KUBE}{next}"), Some(&running)).warnings;
+            assert_eq!(told.len(), expected.len(), "{next}: {told:?}");
+            for (told, expected) in told.iter().zip(expected) {
+                assert!(told.contains(expected), "{next}: {told}");
+            }
+        }
+        let mut next = settings(KUBE, None);
+        next.own.pages.push(PageAddress { plugin: "P".to_owned(), address: "127.0.0.1:1".to_owned() });
+        let told = running.keep_fixed(&mut next.kube, &mut next.own);
+        assert!(matches!(&told[..], [told] if told.starts_with("pages cannot be changed")), "{told:?}");
+        assert!(next.own.pages.is_empty());
+    }
 }

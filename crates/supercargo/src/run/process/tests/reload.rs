@@ -40,6 +40,7 @@ impl Reloaded {
         let crate::Command::Run(flags) = line.command else { panic!("not run") };
         let registry = supercargo_plugins::registry();
         let settings = Settings::of(&flags, &registry, &files).expect("a configuration");
+        let running = settings.running_config();
         let supervisor = Supervisor::new();
         let began = Instant::now();
         let clock = Clock::from_fn(move || Timestamp::from_seconds(1_800_000_000).after(began.elapsed()));
@@ -59,8 +60,7 @@ impl Reloaded {
             Driver::start(options, RunObserver::new(metrics.clone(), SharedJournal::default()), commanded);
         supervisor.tasks().spawn("driver", driver.run(std::future::pending()));
         let (shown, config) = watch::channel(serde_json::Value::Null);
-        let reloading =
-            Reloading { flags: *flags, registry, running: settings.kube, commands, shown, metrics };
+        let reloading = Reloading { flags: *flags, registry, running, commands, shown, metrics };
         let file: FileWatch = settings.file.expect("there is a file");
         supervisor.tasks().spawn("reload", reloading.follow(file));
         // Everything is listed.
