@@ -99,8 +99,9 @@ struct Census {
 
 impl Census {
     fn of(counts: &dyn Counts, cluster: &Snapshot, pod: &Pod) -> Self {
-        let counted: Vec<Counted<'_>> =
-            (counts.counters().iter().enumerate()).map(|(number, _)| Counted::of(counts, number, cluster)).collect();
+        let counted: Vec<Counted<'_>> = (counts.counters().iter().enumerate())
+            .map(|(number, _)| Counted::of(counts, number, cluster))
+            .collect();
         let meant = MeantTerms::of(cluster, pod, counts.roles());
         let mut census = Census {
             nodes: Vec::new(),

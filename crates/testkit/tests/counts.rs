@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use supercargo_framework::{
-    CountedFilter, CountedScore, Counter, Counts, Cycle, Extensions, Filter, Groups, MatcherTerm, NoArgs, NodeField,
-    NodeScore, Plugin, PodMatcher, Reads, Score, Scope, Status, Tally,
+    CountedFilter, CountedScore, Counter, Counts, Cycle, Extensions, Filter, Groups, MatcherTerm, NoArgs,
+    NodeField, NodeScore, Plugin, PodMatcher, Reads, Scope, Score, Status, Tally,
 };
 use supercargo_model::{LabelLookup, LabelSelector, NodeRef, Pod};
 use supercargo_testkit::ReadsCheck;
