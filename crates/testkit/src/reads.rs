@@ -29,7 +29,9 @@ const LATER: Duration = Duration::from_secs(3 * 86_400 + 5 * 3600 + 7 * 60 + 11)
 
 /// Fails unless the plugin, with its default arguments, declares all that it reads; says what to add.
 ///
-/// Labels and resources of its own names may need a word: see [`ReadsCheck`].
+/// Labels and resources of its own names may need a word: see [`ReadsCheck`]. What PreEnqueue, QueueSort, PreFilter, Filter, PreScore,
+/// Score, `concerns`, `normalization`, `filter_rows`, `score_rows` and both `counted` say is looked at. It cannot find what shows only in
+/// clusters of more than four nodes, with values that nobody has named, or at the points after the decision.
 pub fn check_reads<P: Plugin>() {
     ReadsCheck::of::<P>().check();
 }
