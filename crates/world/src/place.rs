@@ -33,8 +33,7 @@ impl World {
         match self.scheduler.whereabouts(namespace, name, self.now) {
             Some(whereabouts) => self.place_words(&whereabouts.place),
             None => {
-                let names =
-                    self.scheduler.profiles().iter().map(|profile| profile.scheduler_name.to_string());
+                let names = self.scheduler.profiles().iter().map(|profile| profile.scheduler_name.clone());
                 let names: Vec<String> = names.collect();
                 format!("nobody's: it asks for {scheduler}, and the profiles are {}", names.join(", "))
             }

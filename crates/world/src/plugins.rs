@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use supercargo_engine::Observation;
-use supercargo_framework::{Memory, PageRequest, QueryAnswer, Rendered};
+use supercargo_framework::{Memory, PageRequest, Profile, QueryAnswer, Rendered};
 use supercargo_model::Decoded;
 
 use crate::name::short;
@@ -32,7 +32,7 @@ impl World {
     /// The newest answer to a query that a plugin declares: by its name, as if its source had just said so.
     #[track_caller]
     pub fn answer(&mut self, query: &str, value: impl Into<Value>) {
-        let plugins = self.scheduler.profiles().iter().flat_map(|profile| profile.plugins());
+        let plugins = self.scheduler.profiles().iter().flat_map(Profile::plugins);
         let mut queries = plugins.flat_map(|plugin| &plugin.reads.queries);
         assert!(queries.any(|known| *known.name == *query), "no plugin of this configuration asks {query:?}");
         let answer = QueryAnswer { value: value.into(), at: self.now };

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use supercargo_api::{Applied, Refusal};
 use supercargo_engine::{ExtenderSettings, Order, Ticket};
-use supercargo_framework::{AskFailure, Conclusion, Effect, ExtenderAnswer, ExtenderQuestion};
+use supercargo_framework::{AskFailure, Conclusion, Effect, ExtenderAnswer, ExtenderQuestion, Profile};
 use supercargo_model::{DecodeError, Decoded, KindId};
 
 use crate::name::ObjectName;
@@ -52,7 +52,7 @@ impl World {
             }
             Ok(decoded) => Some(decoded),
             // A plugin may write what nobody reads.
-            Err(DecodeError::UnknownKind { .. }) if by_order || self.is_written(&name) => None,
+            Err(DecodeError::UnknownKind { .. }) if by_order || self.is_written(&object) => None,
             Err(error) => return Err(error.to_string()),
         };
         // A pod that comes in the place of another one is another pod.
@@ -70,10 +70,12 @@ impl World {
     }
 
     /// Whether a plugin declares that it writes objects of such a kind.
-    fn is_written(&self, name: &ObjectName) -> bool {
-        let plugins = self.scheduler.profiles().iter().flat_map(|profile| profile.plugins());
+    fn is_written(&self, object: &Value) -> bool {
+        let plugins = self.scheduler.profiles().iter().flat_map(Profile::plugins);
         let mut writes = plugins.flat_map(|plugin| plugin.writes.iter());
-        writes.any(|write| write.kind.kind == name.kind && write.kind.group == name.group)
+        writes.any(|write| {
+            object["kind"] == write.kind.kind && object["apiVersion"] == *write.kind.api_version()
+        })
     }
 
     /// An object goes.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use supercargo_config::{Loaded, TieBreak, build_profiles, read};
 use supercargo_engine::{EngineOptions, Indexing, Rules, SchedulerOptions, Seed, Ties};
-use supercargo_framework::{Plugin, Point, Profile, Registry};
+use supercargo_framework::{Plugin, PluginType, Point, Profile, Registry};
 
 /// The default of `--pod-max-in-unschedulable-pods-duration`.
 const MAX_UNSCHEDULABLE: Duration = Duration::from_secs(300);
@@ -42,7 +42,7 @@ impl Settings {
                 rules: Rules { ties, ..Rules::LIVE },
                 seed: Seed(own.seed),
                 fixes: own.fixes,
-                // Every decision is made twice, with and without what plugins declare: a declaration that is not true shows.
+                // Every decision by kept answers is made once more without them: a declaration that is not true shows.
                 indexing: Indexing::Checked,
             },
             initial_backoff: seconds(kube.pod_initial_backoff_seconds),
@@ -56,7 +56,7 @@ impl Settings {
 /// A configuration with the default plugins and one more at all its points. Where only one is asked, it is that one: its order is
 /// the queue's, and it binds before the default binder does.
 pub(crate) fn config_with<P: Plugin>(args: Option<&Value>, registry: &Registry) -> String {
-    let points = registry.get(P::NAME).map(|plugin| plugin.points()).unwrap_or_default();
+    let points = registry.get(P::NAME).map(PluginType::points).unwrap_or_default();
     let mut plugins = json!({ "multiPoint": { "enabled": [{ "name": P::NAME }] } });
     if points.contains(&Point::QueueSort) {
         plugins["queueSort"] = json!({ "enabled": [{ "name": P::NAME }], "disabled": [{ "name": "*" }] });

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use supercargo_api::merge;
 use supercargo_engine::{Order, Scheduler};
 use supercargo_framework::{Conclusion, Needs, Plugin, Profile, Registry};
-use supercargo_model::{Decoder, Timestamp};
+use supercargo_model::{DecodeError, Decoder, KindId, Timestamp};
 use supercargo_plugins::{Plugins, TakenName};
 
 use crate::name::{ObjectName, Wanted, short};
@@ -63,9 +63,14 @@ pub struct World {
     pub(crate) complaints: Vec<String>,
 }
 
+impl Default for World {
+    fn default() -> Self {
+        World::new()
+    }
+}
+
 impl World {
     /// With Kubernetes' own plugins, as they are by default.
-    #[expect(clippy::new_without_default, reason = "a default would hide that a world is a large thing")]
     pub fn new() -> Self {
         Self::with_config(DEFAULT_CONFIG)
     }
@@ -136,16 +141,22 @@ impl World {
         let before = self.scheduler.profiles();
         let is_known = |new: &Profile| before.iter().any(|old| old.scheduler_name == new.scheduler_name);
         let is_name_new = !profiles.iter().all(is_known);
-        self.decoder = Needs::of(&profiles).decoder();
+        let (old, new) = (Needs::of(before), Needs::of(&profiles));
+        // As the driver does, which lists what the new plugins read before they take over, and all pods again for a new name.
+        self.decoder = old.clone().and_all(&new).decoder();
+        let is_unread = |kind: &KindId| !old.kinds().contains(kind) || !old.covers(&new, *kind);
+        let unread: Vec<KindId> = new.kinds().into_iter().filter(is_unread).collect();
+        self.tell_all(|name| unread.iter().any(|kind| kind.kind == name.kind && kind.group == name.group));
+        self.decoder = new.decoder();
         self.scheduler.replace_profiles(profiles, options, Vec::new(), self.now);
         if is_name_new {
-            // As the driver does, which lists all pods again.
             self.tell_all(|name| name.kind == "Pod");
         }
     }
 
     /// The process ends, and another one takes its place: it knows what the API server has, and remembers nothing. What was ordered and
     /// not done is lost.
+    #[track_caller]
     pub fn restart(&mut self) {
         let Settings { profiles, options } =
             Settings::of(&self.config, &self.registry).expect("it was right before");
@@ -342,11 +353,14 @@ impl World {
     }
 
     /// Tells the scheduler of objects that it does not know yet.
+    #[track_caller]
     fn tell_all(&mut self, is_told: impl Fn(&ObjectName) -> bool) {
-        for object in self.objects.iter().filter(|(name, _)| is_told(name)).map(|(_, object)| object) {
-            // Kinds that no plugin of the new configuration reads are left alone.
-            if let Ok(decoded) = self.decoder.decode(&object.to_string()) {
-                self.scheduler.put(decoded, self.now);
+        for (name, object) in self.objects.iter().filter(|(name, _)| is_told(name)) {
+            match self.decoder.decode(&object.to_string()) {
+                Ok(decoded) => self.scheduler.put(decoded, self.now),
+                // Nobody reads the kind any more.
+                Err(DecodeError::UnknownKind { .. }) => {}
+                Err(error) => panic!("{name} cannot be read by the plugins of this configuration: {error}"),
             }
         }
     }

@@ -5,13 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use supercargo_framework::{
     Actions, Acts, Args, Bind, Change, ClusterEvent, Conclusion, Context, Cycle, Effect, Extensions,
-    FieldProblems, Memory, News, NoArgs, Observe, Page, PageRequest, Plugin, PreEnqueue, Query, QueryAnswer,
-    QuerySource, QueueSort, QueuedPod, Reads, Rendered, Status, Step, Writes,
+    FieldProblems, Filter, Memory, News, NoArgs, Observe, Page, PageRequest, Plugin, PreEnqueue, Query,
+    QueryAnswer, QuerySource, QueueSort, QueuedPod, Reads, Rendered, Status, Step, Writes,
 };
-use supercargo_model::{Kind, KindId, NodeRef, ObjectKey, Pod};
+use supercargo_model::{Kind, KindId, LabelLookup, NodeRef, ObjectKey, Pod};
 use supercargo_testkit::{node, pod};
 use supercargo_world::{Plugins, World, only};
 
@@ -145,7 +145,10 @@ fn a_kind_of_two_groups_is_told_apart() {
     assert_eq!(world.objects("Ledger").count(), 2);
     let told = told(|| world.remove("Ledger l"));
     assert!(told.contains("say which, as in `Ledger.other.com l`"), "{told}");
-    // A kind that nobody reads or writes.
+    // A kind that nobody reads or writes, and a version of one that is read.
+    let newer = json!({"apiVersion": "example.com/v2", "kind": "Ledger", "metadata": {"name": "l"}});
+    let told_of_version = self::told(|| World::of::<Restless>().put(newer));
+    assert!(told_of_version.contains("example.com/v1"), "{told_of_version}");
     let told = self::told(|| world.put(ledger("third.com")));
     assert!(told.contains("kind \"Ledger\" of apiVersion \"third.com/v1\" is unknown"), "{told}");
 }
@@ -202,7 +205,7 @@ impl QueueSort for Youngest {
 impl PreEnqueue for Youngest {
     fn pre_enqueue(&self, context: &Context<'_>, _: &Pod) -> Status {
         let answer = context.cluster.objects().get::<QueryAnswer>("", "doors");
-        let is_shut = answer.is_some_and(|answer| answer.value == Value::from("shut"));
+        let is_shut = answer.is_some_and(|answer| answer.value == "shut");
         if is_shut { Status::unschedulable("the doors are shut") } else { Status::success() }
     }
 }
@@ -307,4 +310,104 @@ fn what_never_ends_is_told() {
     world.put(json!({"apiVersion": "example.com/v1", "kind": "Ledger", "metadata": {"name": "l"}}));
     let told = told(|| _ = world.run());
     assert!(told.starts_with("this never ends: ") && told.contains("patch Ledger l"), "{told}");
+}
+
+/// Lets pods in if there is a ConfigMap named `open`.
+struct Keeper;
+
+#[derive(Debug, Deserialize)]
+struct Door {}
+
+impl Kind for Door {
+    const ID: KindId = KindId { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" };
+}
+
+impl Plugin for Keeper {
+    const NAME: &'static str = "Keeper";
+    type Args = NoArgs;
+
+    fn new(_: NoArgs) -> Self {
+        Keeper
+    }
+
+    fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+        points.pre_enqueue()
+    }
+
+    fn reads(&self) -> Reads {
+        Reads::nothing().kind::<Door>()
+    }
+}
+
+impl PreEnqueue for Keeper {
+    fn pre_enqueue(&self, context: &Context<'_>, pod: &Pod) -> Status {
+        match context.cluster.objects().get::<Door>(&pod.namespace, "open") {
+            Some(_) => Status::success(),
+            None => Status::unschedulable("the door is shut"),
+        }
+    }
+}
+
+#[test]
+fn a_new_configuration_finds_what_its_plugins_read() {
+    let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+    let kept = format!("{head}profiles: [{{plugins: {{preEnqueue: {{enabled: [{{name: Keeper}}]}}}}}}]\n");
+    let mut world = World::with_plugins(head, Plugins::add::<Keeper>);
+    world.put(node("n1"));
+    // Nobody reads it yet.
+    world.put(
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "open", "namespace": "team-a"}}),
+    );
+    world.reconfigure(&kept);
+    world.put(pod("a"));
+    world.put(pod("a").namespace("team-a"));
+    world.run();
+    assert_eq!(world.place_of("a"), "held by Keeper: the door is shut");
+    assert_eq!(world.place_of("team-a/a"), "on n1");
+}
+
+/// Reads a label of nodes, and does not say so.
+struct Liar;
+
+impl Plugin for Liar {
+    const NAME: &'static str = "Liar";
+    type Args = NoArgs;
+
+    fn new(_: NoArgs) -> Self {
+        Liar
+    }
+
+    fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+        points.filter()
+    }
+
+    fn reads(&self) -> Reads {
+        Reads::nothing()
+    }
+}
+
+impl Filter for Liar {
+    fn filter(&self, _: &Cycle<'_>, node: NodeRef<'_>) -> Status {
+        if node.label("full").is_none() { Status::success() } else { Status::unschedulable("full") }
+    }
+}
+
+#[test]
+fn a_declaration_that_is_not_true_shows() {
+    let config = json!({
+        "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+        // Where filters that count pods come after it, answers are kept.
+        "profiles": [{ "plugins": {
+            "multiPoint": { "disabled": [{ "name": "PodTopologySpread" }, { "name": "InterPodAffinity" }] },
+            "filter": { "enabled": [{ "name": "Liar" }] },
+        } }],
+    });
+    let mut world = World::with_plugins(&config.to_string(), Plugins::add::<Liar>);
+    world.put(node("n1"));
+    world.put(pod("a").cpu("1"));
+    world.run();
+    world.change("Node n1", &json!({ "metadata": { "labels": { "full": "yes" } } }));
+    world.put(pod("b").cpu("1"));
+    let told = told(|| _ = world.run());
+    assert!(told.contains("for pod default/b, is wrong"), "{told}");
 }
