@@ -47,6 +47,13 @@ pub trait Plugin: Send + Sync + Sized + 'static {
         true
     }
 
+    /// Which pods the plugin cannot tell apart, if its [`reads`](Plugin::reads) say that this counts: those that have the same number
+    /// here get the same answers for the same node.
+    fn alike(&self, pod: &Pod) -> u64 {
+        let _ = pod;
+        0
+    }
+
     /// Whether what the plugin says about a pod may depend on objects that could not be read. It is asked about kinds that it
     /// [reads](Plugin::reads), pods included; if it does not say, it may. Whoever explains marks what depends on them.
     fn depends_on(&self, unread: &Unread, pod: &Pod, cluster: &Snapshot) -> bool {
@@ -155,6 +162,7 @@ pub struct PluginInstance {
     /// See [`Plugin::subject`].
     pub subject: &'static str,
     concerns: Arc<dyn Fn(&Pod) -> bool + Send + Sync>,
+    alike: Arc<dyn Fn(&Pod) -> u64 + Send + Sync>,
     depends_on: Arc<DependsOn>,
     pub(crate) pre_enqueue: Option<Arc<dyn PreEnqueue>>,
     pub(crate) queue_sort: Option<Arc<dyn QueueSort>>,
@@ -254,13 +262,14 @@ macro_rules! points {
 
             pub(crate) fn instantiate(self, plugin: P) -> PluginInstance {
                 let plugin = Arc::new(plugin);
-                let (asked, judge) = (plugin.clone(), plugin.clone());
+                let (asked, judge, teller) = (plugin.clone(), plugin.clone(), plugin.clone());
                 PluginInstance {
                     name: P::NAME,
                     reads: plugin.reads(),
                     writes: plugin.writes(),
                     subject: plugin.subject(),
                     concerns: Arc::new(move |pod| asked.concerns(pod)),
+                    alike: Arc::new(move |pod| teller.alike(pod)),
                     depends_on: Arc::new(move |unread, pod, cluster| judge.depends_on(unread, pod, cluster)),
                     $($method: self.$method.map(|cast| cast(plugin.clone())),)*
                     enqueue: self.enqueue.map(|cast| cast(plugin.clone())),
@@ -302,6 +311,11 @@ impl PluginInstance {
     /// See [`Plugin::concerns`].
     pub fn concerns(&self, pod: &Pod) -> bool {
         (self.concerns)(pod)
+    }
+
+    /// See [`Plugin::alike`].
+    pub fn alike(&self, pod: &Pod) -> u64 {
+        (self.alike)(pod)
     }
 
     /// Whether what the plugin says about a pod may depend on objects that could not be read.

@@ -529,6 +529,7 @@ impl Cluster {
     /// Adds an object of another kind, or replaces the one of that name.
     pub fn put_object(&mut self, object: Object) {
         self.state.version += 1;
+        self.note_fact(&object.key);
         self.state.objects.put(object);
     }
 
@@ -536,7 +537,19 @@ impl Cluster {
     pub fn remove_object(&mut self, kind: KindId, key: &ObjectKey) -> bool {
         let removed = self.state.objects.remove(kind, key);
         self.state.version += u64::from(removed);
+        if removed {
+            self.note_fact(key);
+        }
         removed
+    }
+
+    /// An object of no namespace that is named like a node says something about that node.
+    fn note_fact(&mut self, key: &ObjectKey) {
+        if key.namespace.is_empty()
+            && let Some(row) = self.state.row_of(&key.name)
+        {
+            self.changes.note(Change::Fact { row });
+        }
     }
 
     fn place(&mut self, row: NodeRow) -> Row {
