@@ -130,6 +130,7 @@ const FORGOTTEN: [&str; 26] = [
     "claim put",
     "volume put",
     "CSI node put",
+    "node load put",
     "decided",
 ];
 

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use serde_json::{Value, json};
+use supercargo_conformance::samples;
 use supercargo_framework::{Profile, Registry};
 
 const HOST: &str = "kubernetes.io/hostname";
@@ -19,7 +20,9 @@ impl Profiles {
     pub(crate) fn all() -> &'static Self {
         static ALL: LazyLock<Profiles> = LazyLock::new(|| {
             let registry = supercargo_plugins::registry();
-            Profiles(configs().iter().map(|config| read(config, &registry)).collect())
+            let mut profiles: Vec<Profile> = configs().iter().map(|config| read(config, &registry)).collect();
+            profiles.extend(with_samples(&read(&json!({}), &registry)));
+            Profiles(profiles)
         });
         &ALL
     }
@@ -35,6 +38,23 @@ impl Profiles {
         profile.percentage_of_nodes_to_score = percentage;
         profile
     }
+}
+
+/// The default profile with plugins that others write, each by itself and all together; what they read is theirs to say.
+fn with_samples(default: &Profile) -> Vec<Profile> {
+    let adds: [fn(&mut Profile); 5] = [
+        |profile| samples::add::<samples::AvoidZone>(profile, 0),
+        |profile| samples::add::<samples::Budget>(profile, 0),
+        |profile| samples::add::<samples::LeastLoaded>(profile, 3),
+        |profile| samples::add::<samples::LeastTraffic>(profile, 5),
+        |profile| samples::add::<samples::NodeNumber>(profile, 2),
+    ];
+    let with = |adds: &[fn(&mut Profile)]| {
+        let mut profile = default.clone();
+        adds.iter().for_each(|add| add(&mut profile));
+        profile
+    };
+    adds.iter().map(|add| with(&[*add])).chain([with(&adds), with(&adds)]).collect()
 }
 
 fn read(profile: &Value, registry: &Registry) -> Profile {

@@ -125,6 +125,8 @@ struct Classes {
     by_address: FxHashMap<[usize; 6], (usize, Arc<Pod>)>,
     /// What plugins said that have their own word on which pods are alike, and a number for it.
     alike: FxHashMap<Vec<u64>, usize>,
+    /// The last of those numbers. None is used twice, because addresses may outlive what they were found with.
+    alike_numbers: usize,
 }
 
 /// A question to the index.
@@ -524,9 +526,9 @@ impl Classes {
         if let Some(number) = self.alike.get(alike) {
             return *number;
         }
-        let number = self.alike.len() + 1;
-        self.alike.insert(alike.to_vec(), number);
-        number
+        self.alike_numbers += 1;
+        self.alike.insert(alike.to_vec(), self.alike_numbers);
+        self.alike_numbers
     }
 }
 

@@ -138,7 +138,7 @@ fn profile(config: Option<&str>, percent: u8, registry: &Registry) -> anyhow::Re
 }
 
 /// Runs a workload until there is enough to tell, and checks it.
-fn measure(plan: &Plan<'_>, percent: u8, budget: Duration, progress: &Progress) -> anyhow::Result<Report> {
+fn measure(plan: &Plan, percent: u8, budget: Duration, progress: &Progress) -> anyhow::Result<Report> {
     let name = plan.workload.name;
     let begin = clock();
     let mut collected = Collected::default();
@@ -167,7 +167,7 @@ fn measure(plan: &Plan<'_>, percent: u8, budget: Duration, progress: &Progress) 
 }
 
 /// One run on a fresh cluster: what it measured, and where the pods went.
-fn run_once(plan: &Plan<'_>) -> anyhow::Result<(Measured, Vec<Option<Row>>)> {
+fn run_once(plan: &Plan) -> anyhow::Result<(Measured, Vec<Option<Row>>)> {
     let mut scene = plan.scene()?;
     let steps = scene.steps();
     let mut placed = Vec::with_capacity(steps);

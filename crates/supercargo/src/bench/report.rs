@@ -34,7 +34,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    pub(super) fn new(plan: &Plan<'_>, percent: u8, figures: &Figures, checked: Checked) -> Self {
+    pub(super) fn new(plan: &Plan, percent: u8, figures: &Figures, checked: Checked) -> Self {
         Report {
             kind: plan.workload.name,
             nodes: plan.nodes,
