@@ -106,12 +106,12 @@ fn warn_of_names(plan: &Plan<'_>, registry: &Registry, path: &str, problems: &mu
         let made = registry.get(name).filter(|_| decides).and_then(|plugin| plugin.make(args.as_ref()).ok());
         let Some(plugin) = made else { continue };
         // A plugin that declares nothing says so by its documentation, and reads texts.
-        if plugin.reads.pod.contains(PodField::Name) && !plugin.reads.raw_objects {
+        if plugin.reads.pod.contains(PodField::Name) && !plugin.reads.alike && !plugin.reads.raw_objects {
             let message = format!(
                 "{name} reads the names of pods, so no two pods are alike: all plugins are asked about every node for each pod that \
                  it concerns"
             );
-            let hint = "have it read a label instead, or say in its `concerns` which pods it has nothing to say about".to_owned();
+            let hint = "its author can declare `.alike()`, and say by `Plugin::alike` which pods it cannot tell apart".to_owned();
             let path = format!("{path}.plugins");
             problems.push(Problem::new(&codes::NO_PODS_ALIKE, path, message).with_hint(hint));
         }

@@ -190,6 +190,7 @@ impl Search<'_> {
                 format!("the pod's {field:?} matters: declare `.pod(&[PodField::{field:?}])`")
             });
         }
+        self.look_at_alike(&mut scene, &truth);
         for field in NodeField::ALL.into_iter().filter(|field| !reads.node.contains(*field)) {
             let answers = self.ask_anew(&world.with_node_field_changed(field));
             self.compare(&truth, answers, || {
@@ -223,6 +224,24 @@ impl Search<'_> {
         self.look_at_rows(&mut scene);
         self.look_at_concerns(&mut scene, &truth);
         self.look_at_counts(world);
+    }
+
+    /// Whether pods that the plugin says are alike get the same answers.
+    fn look_at_alike(&mut self, scene: &mut Scene<'_>, truth: &Answers) {
+        if !self.plugin.reads.alike {
+            return;
+        }
+        let world = scene.world;
+        let alike = self.plugin.alike(&scene.cluster.pod(world.pending()));
+        for field in PodField::ALL {
+            let changed = world.with_pod_field_changed(field);
+            if self.plugin.alike(&scene.cluster.pod(changed.pending())) == alike {
+                let answers = self.ask(scene, &changed, Twist::None);
+                self.compare(truth, answers, || {
+                    format!("`alike` gives one number to pods that it tells apart by their {field:?}")
+                });
+            }
+        }
     }
 
     /// Whether the answer about one node depends on others.

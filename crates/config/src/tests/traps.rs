@@ -220,11 +220,19 @@ fn ignored_resources_are_replaced() {
     check(&fit("{ignoredResources: []}"), &[]);
 }
 
-/// Scores by what the pod is called, or by nothing; `PostBind` besides, where it does not matter.
-struct Called<const READS_NAME: bool>;
+/// Scores by what the pod is called, by its first letter, or by nothing; `PostBind` besides, where it does not matter.
+struct Called<const BY: char>;
 
-impl<const READS_NAME: bool> Plugin for Called<READS_NAME> {
-    const NAME: &'static str = if READS_NAME { "Called" } else { "Uncalled" };
+const NAME: char = 'n';
+const LETTER: char = 'l';
+const NOTHING: char = '-';
+
+impl<const BY: char> Plugin for Called<BY> {
+    const NAME: &'static str = match BY {
+        NAME => "Called",
+        LETTER => "Initial",
+        _ => "Uncalled",
+    };
     type Args = NoArgs;
 
     fn new(_: NoArgs) -> Self {
@@ -236,30 +244,36 @@ impl<const READS_NAME: bool> Plugin for Called<READS_NAME> {
     }
 
     fn reads(&self) -> Reads {
-        let fields: &[PodField] = if READS_NAME { &[PodField::Name] } else { &[] };
-        Reads::nothing().pod(fields).node(&[NodeField::Name])
+        let reads = Reads::nothing().node(&[NodeField::Name]);
+        match BY {
+            NAME => reads.pod(&[PodField::Name]),
+            LETTER => reads.pod(&[PodField::Name]).alike(),
+            _ => reads,
+        }
     }
 }
 
-impl<const READS_NAME: bool> Score for Called<READS_NAME> {
+impl<const BY: char> Score for Called<BY> {
     fn score(&self, _: &Cycle<'_>, _: NodeRef<'_>) -> Result<i64, Status> {
         Ok(0)
     }
 }
 
-impl<const READS_NAME: bool> PostBind for Called<READS_NAME> {
+impl<const BY: char> PostBind for Called<BY> {
     fn post_bind(&self, _: &mut Cycle<'_>, _: &mut Acts<'_>, _: NodeRef<'_>) {}
 }
 
 #[test]
 fn a_plugin_for_which_no_two_pods_are_alike() {
     let mut registry = support::registry();
-    registry.register::<Called<true>>().expect("the name is free");
-    registry.register::<Called<false>>().expect("the name is free");
+    registry.register::<Called<NAME>>().expect("the name is free");
+    registry.register::<Called<LETTER>>().expect("the name is free");
+    registry.register::<Called<NOTHING>>().expect("the name is free");
     for (enabled, is_warned) in [
         ("{multiPoint: {enabled: [{name: Called}]}}", true),
         ("{score: {enabled: [{name: Called}]}}", true),
         ("{postBind: {enabled: [{name: Called}]}}", false),
+        ("{multiPoint: {enabled: [{name: Initial}]}}", false),
         ("{multiPoint: {enabled: [{name: Uncalled}]}}", false),
     ] {
         let problems = problems_of(&plugins(enabled), &registry);
