@@ -207,9 +207,9 @@ impl World {
     #[track_caller]
     fn written(&mut self, object: Value) -> Value {
         let shown = object.clone();
-        let stored = self.store(object, true);
-        stored.unwrap_or_else(|error| {
-            panic!("what was ordered leaves an object that cannot be: {error}\n{shown:#}")
-        })
+        match self.store(object, true) {
+            Ok(stored) => stored,
+            Err(error) => panic!("what was ordered leaves an object that cannot be: {error}\n{shown:#}"),
+        }
     }
 }

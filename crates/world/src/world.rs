@@ -85,7 +85,7 @@ impl World {
     /// added in the words of a program's `main`: `|plugins| plugins.add::<MyPlugin>()`.
     #[track_caller]
     pub fn with_plugins(config: &str, add: impl FnOnce(&mut Plugins) -> Result<(), TakenName>) -> Self {
-        let registry = Plugins::with(add).unwrap_or_else(|error| panic!("{error}"));
+        let registry = told(Plugins::with(add));
         Self::with_registry(config, registry)
     }
 
@@ -105,14 +105,13 @@ impl World {
 
     #[track_caller]
     fn of_plugin<P: Plugin>(args: Option<&Value>) -> Self {
-        let registry = Plugins::with(Plugins::add::<P>).unwrap_or_else(|error| panic!("{error}"));
+        let registry = told(Plugins::with(Plugins::add::<P>));
         Self::with_registry(&config_with::<P>(args, &registry), registry)
     }
 
     #[track_caller]
     fn with_registry(config: &str, registry: Registry) -> Self {
-        let Settings { profiles, options } =
-            Settings::of(config, &registry).unwrap_or_else(|error| panic!("{error}"));
+        let Settings { profiles, options } = told(Settings::of(config, &registry));
         World {
             decoder: Needs::of(&profiles).decoder(),
             scheduler: Scheduler::new(profiles, options),
@@ -135,8 +134,7 @@ impl World {
     /// that observe begin anew.
     #[track_caller]
     pub fn reconfigure(&mut self, config: &str) {
-        let Settings { profiles, options } =
-            Settings::of(config, &self.registry).unwrap_or_else(|error| panic!("{error}"));
+        let Settings { profiles, options } = told(Settings::of(config, &self.registry));
         config.clone_into(&mut self.config);
         let before = self.scheduler.profiles();
         let is_known = |new: &Profile| before.iter().any(|old| old.scheduler_name == new.scheduler_name);
@@ -323,21 +321,24 @@ impl World {
     /// The whole name of an object that is there.
     #[track_caller]
     fn name_of(&self, words: &str) -> ObjectName {
-        self.find_name(words).unwrap_or_else(|| {
-            let kind = words.split([' ', '.']).next().unwrap_or_default();
-            let known = self.objects.keys().filter(|name| name.kind == kind).map(ToString::to_string);
-            match known.collect::<Vec<_>>().join(", ") {
-                known if known.is_empty() => panic!("there is no {words}, nor any other {kind}"),
-                known => panic!("there is no {words}; there are: {known}"),
-            }
-        })
+        if let Some(name) = self.find_name(words) {
+            return name;
+        }
+        let kind = words.split([' ', '.']).next().unwrap_or_default();
+        let known = self.objects.keys().filter(|name| name.kind == kind).map(ToString::to_string);
+        match known.collect::<Vec<_>>().join(", ") {
+            known if known.is_empty() => panic!("there is no {words}, nor any other {kind}"),
+            known => panic!("there is no {words}; there are: {known}"),
+        }
     }
 
     #[track_caller]
     fn find_name(&self, words: &str) -> Option<ObjectName> {
-        let wanted = Wanted::parse(words).unwrap_or_else(|| {
-            panic!("{words:?} names no object: say `KIND NAME` or `KIND NAMESPACE/NAME`, such as `Pod default/web`")
-        });
+        let Some(wanted) = Wanted::parse(words) else {
+            panic!(
+                "{words:?} names no object: say `KIND NAME` or `KIND NAMESPACE/NAME`, such as `Pod default/web`"
+            )
+        };
         let mut meant = self.objects.keys().filter(|name| wanted.means(name));
         match (meant.next(), meant.next()) {
             (Some(one), Some(other)) => panic!(
@@ -377,5 +378,14 @@ impl World {
             metadata["creationTimestamp"] = json!(self.now);
         }
         object
+    }
+}
+
+/// What came of something; if it is wrong, the test is told so, at its own line: a closure would name its own.
+#[track_caller]
+pub(crate) fn told<T>(result: Result<T, impl std::fmt::Display>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("{error}"),
     }
 }

@@ -1,6 +1,8 @@
 //! What a world does, and what it says to a test that is wrong.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, set_hook, take_hook};
+use std::sync::Once;
 use std::time::Duration;
 
 use serde_json::json;
@@ -171,19 +173,34 @@ fn a_new_process_knows_what_the_server_has() {
     assert_eq!(world.pass(600), [""; 0]);
 }
 
-/// What a test is told that is wrong.
+thread_local! {
+    /// The file in which this thread panicked last.
+    static PANICKED_IN: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// What a test is told that is wrong, and in which file.
 #[track_caller]
-fn told(wrong: impl FnOnce(&mut World)) -> String {
+fn told(wrong: impl FnOnce(&mut World)) -> (String, String) {
+    static NOTES_FILES: Once = Once::new();
+    NOTES_FILES.call_once(|| {
+        let usual = take_hook();
+        set_hook(Box::new(move |panic| {
+            let file = panic.location().map_or("", Location::file).to_owned();
+            PANICKED_IN.with(|place| place.replace(file));
+            usual(panic);
+        }));
+    });
     let mut world = world();
     world.put(pod("web"));
     let panic = catch_unwind(AssertUnwindSafe(|| wrong(&mut world))).expect_err("it is told");
-    panic.downcast_ref::<String>().expect("it is told in words").clone()
+    let words = panic.downcast_ref::<String>().expect("it is told in words").clone();
+    (words, PANICKED_IN.with(RefCell::take))
 }
 
 #[test]
 fn a_test_that_is_wrong_is_told_so() {
     type Wrong = fn(&mut World);
-    let table: [(Wrong, &str); 15] = [
+    let table: [(Wrong, &str); 16] = [
         (|world| world.put(json!(3)), "this cannot be put into the world: it has no apiVersion\n3"),
         (|world| world.put(json!({"apiVersion": "v1"})), "it has no kind"),
         (|world| world.put(json!({"apiVersion": "v1", "kind": "Pod"})), "it has no metadata.name"),
@@ -210,10 +227,12 @@ fn a_test_that_is_wrong_is_told_so() {
         (|world| _ = world.page("Gangs", ""), "no plugin \"Gangs\" of this configuration has a page"),
         (|world| world.answer("load", 3), "no plugin of this configuration asks \"load\""),
         (|world| world.reconfigure("kind: KubeSchedulerConfig"), "the configuration is wrong:\n"),
+        (|_| _ = World::with_config("profiles: 3"), "the configuration is wrong:\n"),
         (|world| world.fail_with("bind", Conclusion::Done), "an order that is done does not fail"),
     ];
     for (wrong, expected) in table {
-        let told = told(wrong);
+        let (told, file) = told(wrong);
         assert!(told.contains(expected), "told {told:?} instead of {expected:?}");
+        assert!(file.ends_with("tests/world.rs"), "{expected:?} is told at a line of {file}");
     }
 }
