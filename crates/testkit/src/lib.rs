@@ -28,6 +28,7 @@ mod acting;
 mod attempt;
 mod build;
 mod cluster;
+mod counted;
 #[doc(hidden)]
 pub mod listed;
 mod observing;

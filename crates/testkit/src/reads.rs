@@ -29,7 +29,9 @@ const LATER: Duration = Duration::from_secs(3 * 86_400 + 5 * 3600 + 7 * 60 + 11)
 
 /// Fails unless the plugin, with its default arguments, declares all that it reads; says what to add.
 ///
-/// Labels and resources of its own names may need a word: see [`ReadsCheck`].
+/// Labels and resources of its own names may need a word: see [`ReadsCheck`]. What PreEnqueue, QueueSort, PreFilter, Filter, PreScore,
+/// Score, `concerns`, `normalization`, `filter_rows`, `score_rows` and both `counted` say is looked at. It cannot find what shows only in
+/// clusters of more than four nodes, with values that nobody has named, or at the points after the decision.
 pub fn check_reads<P: Plugin>() {
     ReadsCheck::of::<P>().check();
 }
@@ -140,9 +142,9 @@ impl ReadsCheck {
     }
 }
 
-struct Search<'a> {
-    plugin: &'a PluginInstance,
-    trial: &'a Trial,
+pub(crate) struct Search<'a> {
+    pub(crate) plugin: &'a PluginInstance,
+    pub(crate) trial: &'a Trial,
     found: Vec<String>,
 }
 
@@ -188,6 +190,7 @@ impl Search<'_> {
                 format!("the pod's {field:?} matters: declare `.pod(&[PodField::{field:?}])`")
             });
         }
+        self.look_at_alike(&mut scene, &truth);
         for field in NodeField::ALL.into_iter().filter(|field| !reads.node.contains(*field)) {
             let answers = self.ask_anew(&world.with_node_field_changed(field));
             self.compare(&truth, answers, || {
@@ -220,6 +223,25 @@ impl Search<'_> {
         self.look_at_scores(&mut scene, &truth);
         self.look_at_rows(&mut scene);
         self.look_at_concerns(&mut scene, &truth);
+        self.look_at_counts(world);
+    }
+
+    /// Whether pods that the plugin says are alike get the same answers.
+    fn look_at_alike(&mut self, scene: &mut Scene<'_>, truth: &Answers) {
+        if !self.plugin.reads.alike {
+            return;
+        }
+        let world = scene.world;
+        let alike = self.plugin.alike(&scene.cluster.pod(world.pending()));
+        for field in PodField::ALL {
+            let changed = world.with_pod_field_changed(field);
+            if self.plugin.alike(&scene.cluster.pod(changed.pending())) == alike {
+                let answers = self.ask(scene, &changed, Twist::None);
+                self.compare(truth, answers, || {
+                    format!("`alike` gives one number to pods that it tells apart by their {field:?}")
+                });
+            }
+        }
     }
 
     /// Whether the answer about one node depends on others.
@@ -453,7 +475,7 @@ impl Search<'_> {
         }
     }
 
-    fn demand(&mut self, holds: bool, words: &str) {
+    pub(crate) fn demand(&mut self, holds: bool, words: &str) {
         if !holds {
             self.find(words.to_owned());
         }

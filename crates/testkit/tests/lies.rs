@@ -96,6 +96,7 @@ lies! {
     Ageing => [
         "the order of waiting pods depends on the time: `QueueSort::changes` must say `OrderChanges::with_time(…)`"
     ];
+    Alike => ["`alike` gives one number to pods that it tells apart by their Name"];
     Ranked => ["`QueueSort::rank` has another order than `less`"];
 }
 
@@ -111,6 +112,25 @@ filter! { OwnAnnotation: |cycle, _| cycle.pod.annotations.label("example.com/tea
 
 twins! { PodName: filter, reads Reads::nothing().pod(&[PodField::Name]), or Reads::nothing() }
 filter! { PodName: |cycle, _| &*cycle.pod.name != "q" }
+
+struct Alike<const HONEST: bool>;
+impl<const HONEST: bool> Plugin for Alike<HONEST> {
+    const NAME: &'static str = "Alike";
+    type Args = NoArgs;
+    fn new(_: NoArgs) -> Self {
+        Alike
+    }
+    fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+        points.filter()
+    }
+    fn reads(&self) -> Reads {
+        Reads::nothing().pod(&[PodField::Name]).alike()
+    }
+    fn alike(&self, pod: &Pod) -> u64 {
+        if HONEST { u64::from(pod.name.starts_with('q')) } else { 0 }
+    }
+}
+filter! { Alike: |cycle, _| !cycle.pod.name.starts_with('q') }
 
 twins! { NodeCordon: filter, reads Reads::nothing().node(&[NodeField::Unschedulable]), or Reads::nothing() }
 filter! { NodeCordon: |_, node| !node.facts().unschedulable }
