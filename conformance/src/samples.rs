@@ -66,7 +66,7 @@ pub fn add<P: Plugin>(profile: &mut Profile, weight: i64) {
     let mut registry = Registry::default();
     registry.register::<P>().expect("it is the only one");
     let plugin = registry.get(P::NAME).expect("it was just registered");
-    let instance = plugin.make(None).ok().expect("it takes no arguments");
+    let instance = plugin.make(None).expect("it takes no arguments");
     for point in Point::ALL {
         profile.add(&instance, point, weight);
     }

@@ -1,12 +1,12 @@
 //! Warnings: what is allowed, and hardly meant.
 
 use serde_json::Value;
-use supercargo_framework::{PodField, Point, Registry};
+use supercargo_framework::{Point, Registry};
 
 use crate::args;
 use crate::build::ignored_by_scheduler;
 use crate::codes;
-use crate::defaults::default_weight;
+use crate::defaults::{default_weight, is_default_plugin};
 use crate::merge::merged_plugins;
 use crate::nearest::did_you_mean;
 use crate::plan::{Plan, implements};
@@ -42,7 +42,7 @@ pub(crate) fn warn(
         warn_of_all_nodes(profile.percentage_of_nodes_to_score, &format!("{path}."), problems);
         warn_of_missing_state(plan, &path, problems);
         warn_of_no_preemption(plan, &path, problems);
-        warn_of_names(plan, registry, &path, problems);
+        warn_of_unkept(plan, registry, &path, problems);
         for slot in Slot::all() {
             warn_of_enabled(profile, plan, slot, registry, &path, problems);
             warn_of_disabled(profile, slot, registry, &path, problems);
@@ -96,25 +96,18 @@ fn warn_of_no_preemption(plan: &Plan<'_>, path: &str, problems: &mut Problems) {
     }
 }
 
-/// The points at which a decision is made, whose answers are kept.
-const DECIDING: [Point; 4] = [Point::PreFilter, Point::Filter, Point::PreScore, Point::Score];
-
-fn warn_of_names(plan: &Plan<'_>, registry: &Registry, path: &str, problems: &mut Problems) {
-    for (name, args) in &plan.args {
-        let decides = DECIDING.iter().any(|point| plan.runs(name, *point));
+/// Our own plugins of the default profile are left out: they concern few pods, or count.
+fn warn_of_unkept(plan: &Plan<'_>, registry: &Registry, path: &str, problems: &mut Problems) {
+    for (name, args) in plan.args.iter().filter(|(name, _)| !is_default_plugin(name)) {
         // Arguments that are wrong have been told of.
-        let made = registry.get(name).filter(|_| decides).and_then(|plugin| plugin.make(args.as_ref()).ok());
-        let Some(plugin) = made else { continue };
-        // A plugin that declares nothing says so by its documentation, and reads texts.
-        if plugin.reads.pod.contains(PodField::Name) && !plugin.reads.alike && !plugin.reads.raw_objects {
-            let message = format!(
-                "{name} reads the names of pods, so no two pods are alike: all plugins are asked about every node for each pod that \
-                 it concerns"
-            );
-            let hint = "its author can declare `.alike()`, and say by `Plugin::alike` which pods it cannot tell apart".to_owned();
-            let path = format!("{path}.plugins");
-            problems.push(Problem::new(&codes::NO_PODS_ALIKE, path, message).with_hint(hint));
-        }
+        let made = registry.get(name).and_then(|plugin| plugin.make(args.as_ref()).ok());
+        let Some(why) = made.and_then(|plugin| plugin.unkept(|point| plan.runs(name, point))) else {
+            continue;
+        };
+        let message = format!(
+            "{name} is slow: {why}, so all plugins are asked about every node for each pod that it concerns"
+        );
+        problems.push(Problem::new(&codes::SLOW_PLUGIN, format!("{path}.plugins"), message));
     }
 }
 

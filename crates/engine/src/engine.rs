@@ -148,9 +148,9 @@ impl Engine {
         self.index.statistics()
     }
 
-    /// How many pods were decided the plain way, by asking every plugin about every node, and why. It begins anew with other profiles.
-    pub fn plain_decisions(&self) -> &PlainDecisions {
-        self.index.plain_decisions()
+    /// How many pods were decided the plain way since the last time, by asking every plugin about every node, and why.
+    pub fn take_plain_decisions(&mut self) -> PlainDecisions {
+        self.index.take_plain_decisions()
     }
 
     /// Goes on with other profiles. What plugins remember stays for those that are still there, or still in use. True if pods

@@ -9,8 +9,8 @@ use crate::memory::{Memories, Memory};
 use crate::observe::Observe;
 use crate::page::Page;
 use crate::points::{
-    Bind, Filter, Permit, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter, PreScore, QueueSort, Reserve,
-    Score,
+    Bind, Filter, Normalization, Permit, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter, PreScore,
+    QueueSort, Reserve, Score,
 };
 use crate::reads::{Reads, Unread};
 use crate::writes::Writes;
@@ -321,6 +321,18 @@ impl PluginInstance {
     /// Whether what the plugin says about a pod may depend on objects that could not be read.
     pub fn depends_on(&self, unread: &Unread, pod: &Pod, cluster: &Snapshot) -> bool {
         self.reads.includes(unread.kind) && self.concerns(pod) && (self.depends_on)(unread, pod, cluster)
+    }
+
+    /// Why the plugin's answers about nodes are not kept from one pod to the next if it takes part at these points, so that all plugins
+    /// are asked about every node for each pod that it concerns; none if they are, or if it counts pods and says how.
+    pub fn unkept(&self, runs: impl Fn(Point) -> bool) -> Option<&'static str> {
+        let speaks_of_nodes = [Point::Filter, Point::PreScore, Point::Score].into_iter().any(&runs);
+        if !speaks_of_nodes || self.reads.topology && !self.reads.raw_objects {
+            return None;
+        }
+        let score = self.score.as_ref().filter(|_| runs(Point::Score));
+        let is_unknown = score.is_some_and(|score| score.normalization() == Normalization::Unknown);
+        self.reads.unkept().or(is_unknown.then_some("it does not say how its scores are normalised"))
     }
 
     /// Makes the types that the plugin remembers known.

@@ -2,7 +2,7 @@
 
 use supercargo_framework::Acts;
 use supercargo_framework::{
-    Cycle, Extensions, NoArgs, NodeField, Plugin, PodField, PostBind, Reads, Score, Status,
+    Cycle, Extensions, NoArgs, NodeField, Normalization, Plugin, PodField, PostBind, Reads, Score, Status,
 };
 use supercargo_model::NodeRef;
 
@@ -226,11 +226,14 @@ struct Called<const BY: char>;
 const NAME: char = 'n';
 const LETTER: char = 'l';
 const NOTHING: char = '-';
+/// By nothing either, but it does not say how its scores are normalised.
+const SILENT: char = '?';
 
 impl<const BY: char> Plugin for Called<BY> {
     const NAME: &'static str = match BY {
         NAME => "Called",
         LETTER => "Initial",
+        SILENT => "Silent",
         _ => "Uncalled",
     };
     type Args = NoArgs;
@@ -257,6 +260,10 @@ impl<const BY: char> Score for Called<BY> {
     fn score(&self, _: &Cycle<'_>, _: NodeRef<'_>) -> Result<i64, Status> {
         Ok(0)
     }
+
+    fn normalization(&self) -> Normalization {
+        if BY == SILENT { Normalization::Unknown } else { Normalization::None }
+    }
 }
 
 impl<const BY: char> PostBind for Called<BY> {
@@ -264,15 +271,17 @@ impl<const BY: char> PostBind for Called<BY> {
 }
 
 #[test]
-fn a_plugin_for_which_no_two_pods_are_alike() {
+fn a_plugin_whose_answers_cannot_be_kept() {
     let mut registry = support::registry();
     registry.register::<Called<NAME>>().expect("the name is free");
     registry.register::<Called<LETTER>>().expect("the name is free");
     registry.register::<Called<NOTHING>>().expect("the name is free");
+    registry.register::<Called<SILENT>>().expect("the name is free");
     for (enabled, is_warned) in [
         ("{multiPoint: {enabled: [{name: Called}]}}", true),
         ("{score: {enabled: [{name: Called}]}}", true),
         ("{postBind: {enabled: [{name: Called}]}}", false),
+        ("{multiPoint: {enabled: [{name: Silent}]}}", true),
         ("{multiPoint: {enabled: [{name: Initial}]}}", false),
         ("{multiPoint: {enabled: [{name: Uncalled}]}}", false),
     ] {

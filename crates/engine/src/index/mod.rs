@@ -179,9 +179,9 @@ impl Index {
         }
     }
 
-    /// What it left to the plain way, and why.
-    pub(crate) fn plain_decisions(&self) -> &PlainDecisions {
-        &self.plain
+    /// What it left to the plain way since the last time, and why.
+    pub(crate) fn take_plain_decisions(&mut self) -> PlainDecisions {
+        std::mem::take(&mut self.plain)
     }
 
     /// Takes note of all changes of the cluster.

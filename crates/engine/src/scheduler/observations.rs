@@ -12,6 +12,7 @@ use supercargo_framework::{Actions, ClusterEvent, EventResource, Point};
 use supercargo_model::Pod;
 
 use super::{QueueLengths, Scheduler};
+use crate::index::PlainDecisions;
 
 /// So many observations are kept for a driver that does not take them; later ones are only counted.
 const OBSERVATIONS_MAX: usize = 1 << 14;
@@ -269,6 +270,8 @@ pub struct Gauges {
     pub in_flight_events: BTreeMap<Cow<'static, str>, usize>,
     /// How many pods wait because of a plugin, by the plugin and their `spec.schedulerName`.
     pub unschedulable: BTreeMap<(&'static str, Box<str>), usize>,
+    /// How many pods were decided by asking every plugin about every node since the last time, and why.
+    pub plain_decisions: PlainDecisions,
 }
 
 /// What the scheduler keeps about pods on their way.
@@ -427,6 +430,7 @@ impl Scheduler {
             in_flight: self.queue.in_flight_count(),
             in_flight_events,
             unschedulable,
+            plain_decisions: self.engine.take_plain_decisions(),
         }
     }
 

@@ -189,7 +189,9 @@ fn run_once(plan: &Plan) -> anyhow::Result<(Measured, Vec<Option<Row>>)> {
         before = after;
     }
     let memory = Memory::now();
-    Ok((Measured { time: before - begin, latencies, earlier_first, memory }, placed))
+    let plain = scene.engine.take_plain_decisions();
+    let time = before - begin;
+    Ok((Measured { time, latencies, earlier_first, memory, all_decisions: steps, plain }, placed))
 }
 
 /// A line that says how far things are, on a terminal.

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use supercargo_engine::{
-    Attempt, Decision, Gauges, Observation, Observer, Outcome, PerformCounts, QueueEvent, QueuePart,
+    Attempt, Decision, Gauges, Observation, Observer, Outcome, PerformCounts, PlainReason, QueueEvent,
+    QueuePart,
 };
 use supercargo_framework::{Point, Profile};
 use supercargo_model::KindId;
@@ -234,6 +235,9 @@ impl Observer for RunObserver {
         self.metrics.unresolved_bindings(gauges.unresolved_bindings);
         self.gauge_unschedulable(&gauges.unschedulable);
         self.gauge_in_flight(gauges);
+        for (PlainReason { plugin, why }, pods) in &gauges.plain_decisions {
+            self.metrics.plain_decisions(plugin, why, *pods);
+        }
         self.count_asked();
     }
 }
