@@ -54,7 +54,7 @@ impl Search<'_> {
             last
         };
         if normalization == Normalization::ByRange {
-            self.look_at_range(&scores, &finals(scores.clone()), &finals);
+            self.look_at_range(&scores, &finals(scores.clone()), finals);
             return;
         }
         let mut known: Vec<(i64, i64)> = Vec::new();
