@@ -6,6 +6,7 @@
 mod case;
 mod compare;
 mod judge;
+pub mod samples;
 mod verdict;
 
 pub use case::{Case, CaseError};

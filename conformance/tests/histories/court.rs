@@ -5,12 +5,15 @@ use std::fmt::{self, Debug, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use supercargo_conformance::samples::{Budget as PodBudget, NodeLoad};
 use supercargo_engine::{
     Decision, Engine, EngineOptions, Evaluation, IndexStatistics, Indexing, Outcome, Seed, Thoroughness,
     evaluate,
 };
-use supercargo_framework::{Acts, AskedActs, Context, Cycle, Fixes, Memories, Nomination, Profile};
-use supercargo_model::{Interner, Pod, Row, Snapshot, Timestamp};
+use supercargo_framework::{
+    Acts, AskedActs, Context, Cycle, Fixes, Memories, Nomination, Plugin as _, Profile,
+};
+use supercargo_model::{Interner, Pod, ReadableKind, Row, Snapshot, Timestamp};
 
 use crate::profiles::Profiles;
 use crate::setup::{Generator, Setup};
@@ -170,7 +173,8 @@ impl<S: Subject> Court<S> {
             |(place, (index, share)): (usize, &(usize, Option<u8>))| profiles.get(*index, place, *share);
         let chosen: Vec<Profile> = setup.profiles.iter().enumerate().map(profile).collect();
         chosen.iter().for_each(|profile| profile.declare_memories(&mut memories));
-        let kinds = profiles.get(0, 0, None).reads.expect("the default plugins read something").kinds;
+        let mut kinds = profiles.get(0, 0, None).reads.expect("the default plugins read something").kinds;
+        kinds.push(ReadableKind::of::<NodeLoad>());
         let (rules, seed, fixes) = (setup.rules.1, Seed(setup.seed), Fixes::default());
         Court {
             subject: make_engine(chosen.clone(), EngineOptions { rules, seed, fixes, indexing }),
@@ -250,8 +254,10 @@ impl<S: Subject> Court<S> {
             }
             Outcome::Place { row, node, plans, .. } => {
                 let mut changes = self.world.placed(&pod, *row, node, decide.then);
-                if !changes.is_empty() && !plans.is_empty() && decide.then == Then::Finish {
-                    coverage.count("volumes reserved");
+                if !changes.is_empty() && decide.then == Then::Finish {
+                    if !plans.is_empty() {
+                        coverage.count("volumes reserved");
+                    }
                     changes.extend(self.reserve(profile, &snapshot, &pod, *row));
                 }
                 changes
@@ -290,17 +296,18 @@ impl<S: Subject> Court<S> {
         }
     }
 
-    /// Takes the volumes that were found for a pod to be taken.
+    /// Takes the volumes that were found for a pod to be taken, and its namespace's budget to be spent.
     fn reserve(&mut self, profile: &Profile, cluster: &Snapshot, pod: &Arc<Pod>, row: Row) -> Option<Change> {
-        const NAME: &str = "VolumeBinding";
         let mut memories = self.world.memories.clone();
-        let mut cycle = Cycle::new(pod, self.context(cluster));
-        let prepare = profile.pre_filter.iter().find(|named| named.name == NAME)?;
-        prepare.plugin.pre_filter(&mut cycle);
-        let reserve = profile.reserve.iter().find(|named| named.name == NAME)?;
-        let mut asked = AskedActs::default();
-        let mut acts = Acts::new(reserve.name, &mut memories, &mut asked);
-        reserve.plugin.reserve(&mut cycle, &mut acts, cluster.node(row));
+        for name in ["VolumeBinding", PodBudget::NAME] {
+            let Some(reserve) = profile.reserve.iter().find(|named| named.name == name) else { continue };
+            let mut cycle = Cycle::new(pod, self.context(cluster));
+            let prepare = profile.pre_filter.iter().find(|named| named.name == name)?;
+            prepare.plugin.pre_filter(&mut cycle);
+            let mut asked = AskedActs::default();
+            let mut acts = Acts::new(reserve.name, &mut memories, &mut asked);
+            reserve.plugin.reserve(&mut cycle, &mut acts, cluster.node(row));
+        }
         let change = Change::Remember(memories);
         self.world.apply(&change);
         Some(change)

@@ -104,7 +104,7 @@ impl Subject for Liar {
     }
 }
 
-const FORGOTTEN: [&str; 26] = [
+const FORGOTTEN: [&str; 27] = [
     "node added",
     "node put anew",
     "node removed",
@@ -130,6 +130,7 @@ const FORGOTTEN: [&str; 26] = [
     "claim put",
     "volume put",
     "CSI node put",
+    "node load put",
     "decided",
 ];
 

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use serde_json::{Value, json};
+use supercargo_conformance::samples;
 use supercargo_framework::{Profile, Registry};
 
 const HOST: &str = "kubernetes.io/hostname";
@@ -10,6 +11,9 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// The names that pods may ask for. A history has a profile for the first few of them.
 pub(crate) const SCHEDULERS: [&str; 4] = ["default-scheduler", "second", "third", "fourth"];
+
+/// How many profiles, the last ones, have plugins that others write.
+pub(crate) const SAMPLED: usize = 7;
 
 /// All profiles, each read once.
 #[derive(Debug)]
@@ -19,7 +23,9 @@ impl Profiles {
     pub(crate) fn all() -> &'static Self {
         static ALL: LazyLock<Profiles> = LazyLock::new(|| {
             let registry = supercargo_plugins::registry();
-            Profiles(configs().iter().map(|config| read(config, &registry)).collect())
+            let mut profiles: Vec<Profile> = configs().iter().map(|config| read(config, &registry)).collect();
+            profiles.extend(with_samples(&read(&json!({}), &registry)));
+            Profiles(profiles)
         });
         &ALL
     }
@@ -35,6 +41,24 @@ impl Profiles {
         profile.percentage_of_nodes_to_score = percentage;
         profile
     }
+}
+
+/// The default profile with plugins that others write, each by itself and all together; what they read is theirs to say.
+fn with_samples(default: &Profile) -> [Profile; SAMPLED] {
+    let adds: [fn(&mut Profile); 5] = [
+        |profile| samples::add::<samples::AvoidZone>(profile, 0),
+        |profile| samples::add::<samples::Budget>(profile, 0),
+        |profile| samples::add::<samples::LeastLoaded>(profile, 3),
+        |profile| samples::add::<samples::LeastTraffic>(profile, 5),
+        |profile| samples::add::<samples::NodeNumber>(profile, 2),
+    ];
+    let with = |adds: &[fn(&mut Profile)]| {
+        let mut profile = default.clone();
+        adds.iter().for_each(|add| add(&mut profile));
+        profile
+    };
+    let [a, b, c, d, e] = adds.map(|add| with(&[add]));
+    [a, b, c, d, e, with(&adds), with(&adds)]
 }
 
 fn read(profile: &Value, registry: &Registry) -> Profile {

@@ -136,7 +136,7 @@ fn change_features(chance: &mut Chance, node: &mut Value, _: bool) {
 /// An object of another kind, and what putting it is called.
 pub(crate) fn object(chance: &mut Chance, version: usize, node_names: &[&str]) -> (&'static str, Value) {
     let namespace = chance.weighted(&[(3, NAMESPACES[0]), (1, NAMESPACES[1]), (1, NAMESPACES[2])]);
-    let (what, mut object) = match chance.below(20) {
+    let (what, mut object) = match chance.below(24) {
         0..=3 => {
             let labels = match chance.below(4) {
                 0 => json!({}),
@@ -175,6 +175,7 @@ pub(crate) fn object(chance: &mut Chance, version: usize, node_names: &[&str]) -
         14 | 15 => ("volume put", volume(chance)),
         16 | 17 if !node_names.is_empty() => ("CSI node put", csi_node(chance, node_names)),
         18 => ("storage capacity put", capacity(chance)),
+        19..=22 if !node_names.is_empty() => ("node load put", node_load(chance, node_names)),
         _ => {
             let spec = match chance.below(3) {
                 0 => json!({ "extendedResourceName": "example.com/gpu" }),
@@ -316,6 +317,20 @@ fn csi_node(chance: &mut Chance, node_names: &[&str]) -> Value {
         "kind": "CSINode",
         "metadata": { "name": chance.pick(node_names) },
         "spec": { "drivers": drivers },
+    })
+}
+
+/// What somebody outside says about a node, or about one that is not there.
+fn node_load(chance: &mut Chance, node_names: &[&str]) -> Value {
+    let name = if chance.percent(5) { "gone" } else { *chance.pick(node_names) };
+    let any = chance.between(0, 1_000_000);
+    let traffic = chance.weighted(&[(3, any), (1, 0), (1, 1_000_000)]);
+    json!({
+        "apiVersion": "samples.supercargo.dev/v1",
+        "kind": "NodeLoad",
+        "metadata": { "name": name },
+        "load": chance.between(0, 101),
+        "traffic": traffic,
     })
 }
 

@@ -5,6 +5,7 @@ use supercargo_engine::{Rules, Ties};
 use supercargo_model::{KindId, ObjectKey};
 
 use crate::chance::Chance;
+use crate::profiles::SAMPLED;
 use crate::scenery::{self, NODE_CHANGES};
 use crate::steps::{Decide, PodChange, Step, Then};
 use crate::templates::{APPS, Template, template};
@@ -13,7 +14,7 @@ use crate::world::World;
 /// A feature that many pods of a history have, and something that then happens more often than other things.
 pub(crate) type Focus = (&'static str, &'static str);
 
-const FOCUSES: [Focus; 22] = [
+const FOCUSES: [Focus; 24] = [
     ("images", "node images changed"),
     ("priority", "budget put"),
     ("priority", "pod confirmed"),
@@ -36,7 +37,12 @@ const FOCUSES: [Focus; 22] = [
     ("tolerations", "node retainted"),
     ("declared features", "node features changed"),
     ("host ports", "pod moved"),
+    ("soft spread", LOAD),
+    ("host ports", LOAD),
 ];
+
+/// What only plugins that others write read.
+const LOAD: &str = "node load put";
 
 /// How many things are thought of until the one that is to happen more often.
 const FOCUS_DRAWS: usize = 40;
@@ -80,13 +86,16 @@ impl Setup {
             chance.percent(share).then(|| *chance.pick(&[1, 10, 42, 55, 80, 99]))
         };
         // The default profile comes first, mostly.
-        let first = if chance.percent(60) { 0 } else { chance.below(profile_count) };
+        let mut first = if chance.percent(60) { 0 } else { chance.below(profile_count) };
+        // Each has its turn, and some histories have none.
+        let focus = FOCUSES.get(seed as usize % (FOCUSES.len() + FOCUSES.len() / 4)).copied();
+        if focus.is_some_and(|(_, often)| often == LOAD) {
+            first = profile_count - 1 - chance.below(SAMPLED);
+        }
         let mut profiles = vec![(first, percentage(chance))];
         for _ in 0..chance.below(3) {
             profiles.push((chance.below(profile_count), percentage(chance)));
         }
-        // Each has its turn, and some histories have none.
-        let focus = FOCUSES.get(seed as usize % (FOCUSES.len() + FOCUSES.len() / 4)).copied();
         // Nobody has to go where there is room.
         let full = focus.is_some_and(|(feature, _)| feature == "priority");
         Setup {

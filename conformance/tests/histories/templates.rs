@@ -2,6 +2,7 @@
 //! so that pods get in each other's way.
 
 use serde_json::{Value, json};
+use supercargo_conformance::samples::AVOIDS;
 
 use crate::chance::Chance;
 use crate::profiles::SCHEDULERS;
@@ -74,6 +75,9 @@ pub(crate) fn template(chance: &mut Chance, schedulers: usize, certain: Option<&
     }
     if chance.percent(30) {
         labels["rev"] = json!(chance.pick(&["1", "2"]));
+    }
+    if chance.percent(15) {
+        labels[AVOIDS] = json!(chance.pick(&["a", "b"]));
     }
     let namespace = chance.weighted(&[(10, "default"), (3, "team-a"), (2, "team-b"), (1, "lost")]);
     let mut template = Template {

@@ -9,19 +9,17 @@ use supercargo_engine::Observation;
 use supercargo_framework::{
     Actions, Acts, Change, ClusterEvent, Conclusion, Context, Cycle, Effect, Enqueue, Extensions, Memory,
     News, NoArgs, Observe, Permit, PermitDecision, Plugin, PostFilter, PostFilterResult, PreFilter,
-    PreFilterResult, Reads, Registry, Rehearsal, Rejections, Reserve, SharedMap, Status, StaysPending,
-    Writes,
+    PreFilterResult, Reads, Rehearsal, Rejections, Reserve, SharedMap, Status, StaysPending, Writes,
 };
 use supercargo_model::{Kind, KindId, LabelLookup, NodeRef, ObjectKey, Pod};
 use supercargo_testkit::{node, pod};
+use supercargo_world::{Plugins, TakenName};
 
 use crate::only;
 use crate::world::World;
 
 /// A world whose profile has these plugins beside the default ones.
-pub(crate) fn world_with(names: &[&str], register: impl FnOnce(&mut Registry)) -> World {
-    let mut registry = supercargo_plugins::registry();
-    register(&mut registry);
+pub(crate) fn world_with(names: &[&str], add: impl FnOnce(&mut Plugins) -> Result<(), TakenName>) -> World {
     let enabled: Vec<String> = names.iter().map(|name| format!("{{name: {name}}}")).collect();
     World::with_plugins(
         &format!(
@@ -33,7 +31,7 @@ profiles:
 ",
             enabled.join(", ")
         ),
-        &registry,
+        add,
     )
 }
 
@@ -168,7 +166,7 @@ impl PostFilter for Gang {
 }
 
 fn gang_world() -> World {
-    let mut world = world_with(&["Gang"], |registry| registry.register::<Gang>().expect("the name is free"));
+    let mut world = world_with(&["Gang"], Plugins::add::<Gang>);
     world.put(node("n1").cpu("2"));
     world
 }
@@ -258,8 +256,7 @@ impl Permit for Delays {
 }
 
 fn delay_world(delay: &str) -> World {
-    let mut world =
-        world_with(&["Delays"], |registry| registry.register::<Delays>().expect("the name is free"));
+    let mut world = world_with(&["Delays"], Plugins::add::<Delays>);
     world.put(node("n1").cpu("4"));
     world.put(pod("a").cpu("1").label("delay", delay));
     world.run();
@@ -411,7 +408,7 @@ impl Observe for Books {
 }
 
 fn books_world() -> World {
-    world_with(&["Books"], |registry| registry.register::<Books>().expect("the name is free"))
+    world_with(&["Books"], Plugins::add::<Books>)
 }
 
 fn ledger() -> serde_json::Value {

@@ -7,7 +7,7 @@ use supercargo_framework::{AskFailure, ExtenderAnswer, ExtenderQuestion};
 use supercargo_testkit::{node, pod};
 
 use crate::only;
-use crate::world::World;
+use crate::world::{InTests as _, World};
 
 fn everything() -> ExtenderSettings {
     ExtenderSettings {

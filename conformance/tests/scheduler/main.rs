@@ -19,12 +19,8 @@ mod world;
 
 use serde_json::json;
 use supercargo_testkit::{node, pod};
+use supercargo_world::only;
 use world::World;
-
-/// The lines of a log that begin like this.
-fn only<'a>(log: &'a [String], start: &str) -> Vec<&'a str> {
-    log.iter().map(String::as_str).filter(|line| line.starts_with(start)).collect()
-}
 
 #[test]
 fn a_pod_is_bound_and_people_are_told() {

@@ -14,6 +14,7 @@ use supercargo_framework::{
 };
 use supercargo_model::{KindId, LabelLookup, NodeRef, ObjectKey, Pod, Row};
 use supercargo_testkit::{node, pod};
+use supercargo_world::Plugins;
 
 use crate::acting::world_with;
 use crate::only;
@@ -185,7 +186,7 @@ impl PostBind for Bad {
 }
 
 fn world() -> World {
-    let mut world = world_with(&["Bad"], |registry| registry.register::<Bad>().expect("the name is free"));
+    let mut world = world_with(&["Bad"], Plugins::add::<Bad>);
     world.put(node("n1").cpu("4"));
     world.put(node("n2").cpu("4"));
     world

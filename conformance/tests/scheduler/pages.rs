@@ -87,11 +87,9 @@ impl Page for OnlyPage {
 
 #[test]
 fn a_page_shows_what_is_remembered_and_what_is_there() {
-    let mut world = world_with(&["Counts", "OnlyPage"], |registry| {
-        registry
-            .register::<OnlyPage>()
-            .and_then(|()| registry.register::<Counts>())
-            .expect("the names are free");
+    let mut world = world_with(&["Counts", "OnlyPage"], |plugins| {
+        plugins.add::<OnlyPage>()?;
+        plugins.add::<Counts>()
     });
     world.put(node("n1").cpu("2"));
     world.put(node("n2").cpu("2"));

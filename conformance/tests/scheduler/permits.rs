@@ -10,6 +10,7 @@ use supercargo_framework::{
 };
 use supercargo_model::{LabelLookup, NodeRef};
 use supercargo_testkit::{node, pod};
+use supercargo_world::Plugins;
 
 use crate::only;
 use crate::world::World;
@@ -71,8 +72,6 @@ impl Permit for Pairs {
 }
 
 pub(crate) fn world() -> World {
-    let mut registry = supercargo_plugins::registry();
-    registry.register::<Pairs>().expect("nobody else has the name");
     let mut world = World::with_plugins(
         "apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -80,7 +79,7 @@ profiles:
 - schedulerName: default-scheduler
   plugins: {multiPoint: {enabled: [{name: Pairs}]}}
 ",
-        &registry,
+        Plugins::add::<Pairs>,
     );
     world.put(node("n1").cpu("2"));
     world

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use supercargo_engine::Observation;
 use supercargo_framework::{
     Actions, Args, ClusterEvent, Cycle, Endpoint, Enqueue, Extensions, Facts, Filter, LeftOutReason, Plugin,
-    PrometheusSource, Query, Reads, Registry, Score, Status, fact_kind,
+    PrometheusSource, Query, Reads, Score, Status, fact_kind,
 };
 use supercargo_model::{Kind, KindId, NodeRef, Timestamp};
 use supercargo_testkit::{node, pod};
 
-use crate::world::World;
+use crate::world::{InTests as _, World};
 
 /// How busy a node is, in percent.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
@@ -74,7 +74,7 @@ impl Plugin for ByLoad {
 }
 
 fn load(cycle: &Cycle<'_>, node: NodeRef<'_>) -> Option<i64> {
-    cycle.cluster().objects().get::<Load>("", node.name()).map(|load| load.0)
+    cycle.object_of::<Load>(node).map(|load| load.0)
 }
 
 impl Filter for ByLoad {
@@ -99,12 +99,6 @@ impl Enqueue for ByLoad {
     }
 }
 
-fn registry() -> Registry {
-    let mut registry = supercargo_plugins::registry();
-    registry.register::<ByLoad>().expect("nobody else has the name");
-    registry
-}
-
 fn config(args: &Value) -> String {
     json!({
         "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -118,7 +112,7 @@ fn config(args: &Value) -> String {
 }
 
 fn world() -> World {
-    let mut world = World::with_plugins(&config(&json!({})), &registry());
+    let mut world = World::with_plugins(&config(&json!({})), |plugins| plugins.add::<ByLoad>());
     for (name, address) in [("n1", "10.0.0.1"), ("n2", "10.0.0.2"), ("n3", "fd00::3")] {
         let addresses =
             json!([{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": "x"}]);
@@ -151,7 +145,7 @@ fn place(world: &mut World, name: &str) -> Option<String> {
 fn pods_go_by_what_was_answered_as_long_as_it_is_fresh() {
     let mut world = world();
     let answer = told(&world, &[("n1", 90), ("n2", 10), ("n3", 70)]);
-    let taken = world.answer("load", answer).expect("it is asked");
+    let taken = world.answered("load", answer).expect("it is asked");
     assert_eq!((taken.facts, taken.changed, taken.gone), (3, 3, 0));
     assert_eq!(place(&mut world, "a").as_deref(), Some("n2"));
 
@@ -159,20 +153,20 @@ fn pods_go_by_what_was_answered_as_long_as_it_is_fresh() {
     world.pass(20);
     let before = world.scheduler.cluster().objects().version(Load::ID);
     let answer = told(&world, &[("n1", 90), ("n2", 10), ("n3", 70)]);
-    let taken = world.answer("load", answer).expect("it is asked");
+    let taken = world.answered("load", answer).expect("it is asked");
     assert_eq!((taken.facts, taken.changed, taken.gone), (3, 0, 0));
     assert_eq!(world.scheduler.cluster().objects().version(Load::ID), before);
 
     // What is not repeated is gone; what is told otherwise changes.
     let answer = told(&world, &[("n1", 5), ("n2", 10)]);
-    let taken = world.answer("load", answer).expect("it is asked");
+    let taken = world.answered("load", answer).expect("it is asked");
     assert_eq!((taken.facts, taken.changed, taken.gone), (2, 1, 1));
     assert_eq!(loads(&mut world), of([("n1", 5), ("n2", 10)]));
     assert_eq!(place(&mut world, "b").as_deref(), Some("n1"));
 
     // Without an answer facts stay for three intervals.
     world.pass(29);
-    assert_eq!(world.answer("load", Err("the source is down".to_owned())), None);
+    assert_eq!(world.answered("load", Err("the source is down".to_owned())), None);
     assert_eq!(loads(&mut world).len(), 2);
     world.scheduler.take_observations();
     world.pass(1);
@@ -201,7 +195,7 @@ fn a_node_is_meant_by_its_name_or_its_address_with_or_without_a_port() {
     ] {
         let mut world = world();
         let answer = told(&world, &[(called, 1)]);
-        let taken = world.answer("load", answer).expect("it is asked");
+        let taken = world.answered("load", answer).expect("it is asked");
         let expected = meant.map(|node| (node.to_owned(), 1)).into_iter().collect();
         assert_eq!(loads(&mut world), expected, "{called}");
         let unknown: Vec<_> = taken.left_out.iter().collect();
@@ -213,7 +207,7 @@ fn a_node_is_meant_by_its_name_or_its_address_with_or_without_a_port() {
         node("n4").with(json!({"status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.1"}]}})),
     );
     let answer = told(&world, &[("10.0.0.1", 1)]);
-    world.answer("load", answer);
+    world.answered("load", answer);
     assert_eq!(loads(&mut world), of([]), "two nodes have the address");
 }
 
@@ -221,7 +215,7 @@ fn a_node_is_meant_by_its_name_or_its_address_with_or_without_a_port() {
 fn what_is_told_twice_of_a_node_counts_for_nothing() {
     let mut world = world();
     let answer = told(&world, &[("n1", 1), ("10.0.0.1:9100", 2), ("n1", 1), ("n2", 3)]);
-    let taken = world.answer("load", answer).expect("it is asked");
+    let taken = world.answered("load", answer).expect("it is asked");
     assert_eq!(loads(&mut world), of([("n2", 3)]));
     assert_eq!(taken.left_out.iter().collect::<Vec<_>>(), [(LeftOutReason::Duplicate, 3)]);
 }
@@ -231,7 +225,7 @@ fn facts_end_by_when_they_were_measured_and_move_with_the_clock() {
     let mut world = world();
     let earlier = Timestamp::from_nanoseconds(world.now().nanoseconds() - 20_000_000_000);
     let ahead = world.now().after(Duration::from_secs(1000));
-    let taken = world.answer("load", Ok(Facts::per_node([("n1", Load(1))], earlier))).expect("it is asked");
+    let taken = world.answered("load", Ok(Facts::per_node([("n1", Load(1))], earlier))).expect("it is asked");
     assert_eq!(taken.facts, 1);
     world.pass(9);
     world.set_clock(-3600);
@@ -240,13 +234,13 @@ fn facts_end_by_when_they_were_measured_and_move_with_the_clock() {
     world.pass(1);
     assert_eq!(loads(&mut world), of([]), "ten seconds were left");
 
-    let _ = world.answer("load", Ok(Facts::per_node([("n1", Load(1))], ahead)));
+    let _ = world.answered("load", Ok(Facts::per_node([("n1", Load(1))], ahead)));
     world.pass(30);
     assert_eq!(loads(&mut world), of([]), "nothing is fresh for longer than what was measured now");
-    let taken = world.answer("load", Ok(Facts::per_node([("n1", Load(1))], earlier))).expect("it is asked");
+    let taken = world.answered("load", Ok(Facts::per_node([("n1", Load(1))], earlier))).expect("it is asked");
     assert_eq!(taken.left_out.total(), 0, "the clock was set back, so that this lies ahead");
     world.pass(3600);
-    let taken = world.answer("load", Ok(Facts::per_node([("n1", Load(1))], earlier))).expect("it is asked");
+    let taken = world.answered("load", Ok(Facts::per_node([("n1", Load(1))], earlier))).expect("it is asked");
     assert_eq!(taken.left_out.iter().collect::<Vec<_>>(), [(LeftOutReason::Old, 1)]);
 }
 
@@ -255,10 +249,10 @@ fn nothing_becomes_of_an_answer_that_nobody_waits_for() {
     let mut world = world();
     let now = world.now();
     let answer = told(&world, &[("n1", 1)]);
-    assert_eq!(world.answer("other", answer.clone()), None);
-    assert_eq!(world.answer("limit", answer), None, "it is of another kind and form");
-    assert_eq!(world.answer("load", Ok(Facts::whole_at("load", Load(1), now))), None, "of another form");
-    assert_eq!(world.answer("load", Ok(Facts::per_node([("n1", Limit(1))], now))), None, "of another kind");
+    assert_eq!(world.answered("other", answer.clone()), None);
+    assert_eq!(world.answered("limit", answer), None, "it is of another kind and form");
+    assert_eq!(world.answered("load", Ok(Facts::whole_at("load", Load(1), now))), None, "of another form");
+    assert_eq!(world.answered("load", Ok(Facts::per_node([("n1", Limit(1))], now))), None, "of another kind");
     assert_eq!(loads(&mut world), of([]));
 }
 
@@ -266,26 +260,26 @@ fn nothing_becomes_of_an_answer_that_nobody_waits_for() {
 fn pods_that_wait_for_facts_are_tried_when_these_change_or_end() {
     let mut world = world();
     let now = world.now();
-    world.answer("limit", Ok(Facts::whole_at("limit", Limit(50), now)));
+    world.answered("limit", Ok(Facts::whole_at("limit", Limit(50), now)));
     let answer = told(&world, &[("n1", 60), ("n2", 70), ("n3", 80)]);
-    world.answer("load", answer);
+    world.answered("load", answer);
     assert_eq!(place(&mut world, "a"), None);
     world.pass(5);
     let answer = told(&world, &[("n1", 60), ("n2", 40), ("n3", 80)]);
-    world.answer("load", answer);
+    world.answered("load", answer);
     world.pass(3);
     assert_eq!(world.node_of("a"), Some("n2"));
 
     let answer = told(&world, &[("n1", 60), ("n2", 60), ("n3", 60)]);
-    world.answer("load", answer);
+    world.answered("load", answer);
     assert_eq!(place(&mut world, "b"), None);
     let now = world.now();
-    world.answer("limit", Ok(Facts::whole_at("limit", Limit(100), now)));
+    world.answered("limit", Ok(Facts::whole_at("limit", Limit(100), now)));
     world.pass(3);
     assert!(world.node_of("b").is_some(), "the limit is another one");
 
     let now = world.now();
-    world.answer("limit", Ok(Facts::whole_at("limit", Limit(50), now)));
+    world.answered("limit", Ok(Facts::whole_at("limit", Limit(50), now)));
     assert_eq!(place(&mut world, "c"), None);
     world.pass(30);
     assert!(world.node_of("c").is_some(), "nobody knows any more that the nodes are busy");
@@ -296,20 +290,20 @@ fn facts_go_with_their_nodes_and_stay_over_a_reload_that_asks_the_same() {
     let mut world = world();
     let now = world.now();
     let answer = told(&world, &[("n1", 1), ("n2", 2), ("n3", 3)]);
-    world.answer("load", answer);
-    world.answer("limit", Ok(Facts::whole_at("limit", Limit(50), now)));
+    world.answered("load", answer);
+    world.answered("limit", Ok(Facts::whole_at("limit", Limit(50), now)));
     world.remove("Node n3");
     world.put(node("n3"));
     assert_eq!(loads(&mut world), of([("n1", 1), ("n2", 2)]), "another machine may have the name");
 
-    world.reconfigure_with(&config(&json!({"seconds": 20})), &registry());
+    world.reconfigure(&config(&json!({"seconds": 20})));
     assert_eq!(loads(&mut world), of([("n1", 1), ("n2", 2)]));
     let intervals: Vec<u64> = world.scheduler.queries().map(|query| query.interval().as_secs()).collect();
     assert_eq!(intervals, [20, 20]);
-    world.reconfigure_with(&config(&json!({"expression": "other"})), &registry());
+    world.reconfigure(&config(&json!({"expression": "other"})));
     assert_eq!(loads(&mut world), of([]), "what was answered means something else");
     let answer = told(&world, &[("n1", 1)]);
-    world.answer("load", answer);
+    world.answered("load", answer);
     assert_eq!(loads(&mut world).len(), 1);
     world.reconfigure("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n");
     assert_eq!((loads(&mut world), world.scheduler.queries().count()), (of([]), 0));
@@ -327,9 +321,9 @@ fn what_is_indexed_goes_by_the_newest_facts() {
                 told(&world, &[("n1", round * 37 % 101), ("n2", round * 53 % 101), ("n3", round * 71 % 101)])
             }
         };
-        world.answer("load", answer);
+        world.answered("load", answer);
         world.put(pod(&format!("p{round}")).cpu("1"));
         world.pass(1 + u64::from(round % 5 == 0) * 40);
     }
-    assert!(world.pods().count() == 40);
+    assert!(world.objects("Pod").count() == 40);
 }

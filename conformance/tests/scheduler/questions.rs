@@ -6,13 +6,13 @@ use std::time::Duration;
 use serde::Deserialize;
 use supercargo_engine::{Observation, PodQuestion};
 use supercargo_framework::{
-    Cycle, Extensions, LeftOutReason, LineSource, NoArgs, Plugin, QuerySource, Question, Reads, Registry,
-    Score, Status, fact_kind,
+    Cycle, Extensions, LeftOutReason, LineSource, NoArgs, Plugin, QuerySource, Question, Reads, Score,
+    Status, fact_kind,
 };
 use supercargo_model::{Kind, KindId, NodeRef};
 use supercargo_testkit::{node, pod};
 
-use crate::world::World;
+use crate::world::{InTests as _, World};
 
 /// The points that an agent gives to nodes, for one pod.
 #[derive(Debug, PartialEq, Deserialize)]
@@ -71,14 +71,8 @@ impl Score for Advised {
 const CONFIG: &str = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
     profiles: [{plugins: {multiPoint: {enabled: [{name: Advised, weight: 100}]}}}]\n";
 
-fn registry() -> Registry {
-    let mut registry = supercargo_plugins::registry();
-    registry.register::<Advised>().expect("nobody else has the name");
-    registry
-}
-
 fn world() -> World {
-    let mut world = World::with_plugins(CONFIG, &registry());
+    let mut world = World::with_plugins(CONFIG, |plugins| plugins.add::<Advised>());
     for name in ["n1", "n2", "n3"] {
         world.put(node(name).cpu("100"));
     }
@@ -246,7 +240,7 @@ fn no_pod_is_lost_when_the_lease_or_the_configuration_changes() {
     assert_eq!(world.scheduler.take_questions().len(), 1, "and asked about again");
 
     let asked = asked_about(&mut world, "b");
-    world.reconfigure_with(CONFIG, &registry());
+    world.reconfigure(CONFIG);
     let anew = {
         world.run();
         world.scheduler.take_questions().remove(0)
@@ -272,6 +266,6 @@ fn only_so_many_pods_are_asked_about_at_a_time() {
     assert_eq!(world.scheduler.take_questions().len(), 10);
     world.pass(1);
     world.pass(1);
-    let bound = world.pods().filter(|pod| pod["spec"]["nodeName"].is_string()).count();
+    let bound = world.objects("Pod").filter(|pod| pod["spec"]["nodeName"].is_string()).count();
     assert_eq!(bound, 300, "nobody waits for ever");
 }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use supercargo_engine::PodPlace;
-use supercargo_framework::{Context, Extensions, NoArgs, Plugin, PreEnqueue, Reads, Registry, Status};
+use supercargo_framework::{Context, Extensions, NoArgs, Plugin, PreEnqueue, Reads, Status};
 use supercargo_model::{Pod, Standing};
 use supercargo_testkit::{node, pod};
+use supercargo_world::{Plugins, TakenName};
 
 use crate::only;
 use crate::permits::Pairs;
-use crate::world::World;
+use crate::world::{InTests, World};
 
 const CLUSTERS: u64 = 60;
 const STEPS: u32 = 60;
@@ -59,11 +60,9 @@ profiles:
     )
 }
 
-fn registry() -> Registry {
-    let mut registry = supercargo_plugins::registry();
-    registry.register::<Pairs>().expect("nobody else has the name");
-    registry.register::<Teams>().expect("nobody else has the name");
-    registry
+fn add(plugins: &mut Plugins) -> Result<(), TakenName> {
+    plugins.add::<Pairs>()?;
+    plugins.add::<Teams>()
 }
 
 /// Numbers that look random, the same ones each time.
@@ -95,7 +94,7 @@ fn counted(world: &mut World, team: &str) -> Counts {
 /// The same by looking at every pod, and asking where it is.
 fn looked_at(world: &mut World, team: &str) -> Counts {
     let pods: Vec<Value> =
-        world.pods().filter(|pod| pod["metadata"]["labels"]["team"] == team).cloned().collect();
+        world.objects("Pod").filter(|pod| pod["metadata"]["labels"]["team"] == team).cloned().collect();
     let now = world.now();
     let stands = |pod: Value| {
         let name = pod["metadata"]["name"].as_str().expect("it has a name").to_owned();
@@ -136,8 +135,8 @@ fn is_assumed(world: &mut World, name: &str) -> bool {
 #[test]
 fn plugins_read_where_pods_stand_whatever_happens() {
     for seed in 0..CLUSTERS {
-        let (mut chance, registry) = (Chance(seed), registry());
-        let mut world = World::with_plugins(&config(PLUGINS[0]), &registry);
+        let mut chance = Chance(seed);
+        let mut world = World::with_plugins(&config(PLUGINS[0]), add);
         let mut plugins = PLUGINS[0];
         for step in 0..STEPS {
             let name = format!("p{}", chance.below(12));
@@ -176,7 +175,7 @@ fn plugins_read_where_pods_stand_whatever_happens() {
                 }
                 10 if chance.below(2) == 0 => {
                     plugins = PLUGINS[chance.below(3) as usize];
-                    world.reconfigure_with(&config(plugins), &registry);
+                    world.reconfigure(&config(plugins));
                 }
                 _ => {
                     world.pass(chance.below(40));
@@ -199,7 +198,7 @@ fn plugins_read_where_pods_stand_whatever_happens() {
 
 #[test]
 fn a_pod_counts_for_its_own_pre_enqueue_and_stays_until_it_is_gone() {
-    let mut world = World::with_plugins(&config(PLUGINS[1]), &registry());
+    let mut world = World::with_plugins(&config(PLUGINS[1]), add);
     world.put(node("n1").cpu("2"));
     world.put(pod("a").cpu("1").label("team", "red"));
     assert_eq!(only(&world.run(), "bind"), [""; 0], "it waits for another one");

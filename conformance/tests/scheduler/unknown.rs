@@ -4,7 +4,7 @@ use supercargo_engine::{ExtenderSettings, Observation, PodPlace, Ticket};
 use supercargo_framework::{AskFailure, Conclusion, Effect, ExtenderAnswer, ExtenderQuestion};
 use supercargo_testkit::{node, pod};
 
-use crate::world::World;
+use crate::world::{InTests, World};
 use crate::{only, permits};
 
 /// A world with one node that has room for one pod, whose binding was ordered, and the ticket of that order.
@@ -151,7 +151,7 @@ fn an_answer_that_comes_twice_or_too_late_changes_nothing() {
     world.scheduler.conclude(first, &Conclusion::not_done("no"), now);
     let second = loop {
         world.pass(1);
-        if let Some(ticket) = world.undone_ticket("bind a to n1") {
+        if let Some(ticket) = world.take_undone("bind a to n1") {
             break ticket;
         }
         world.set_slow(true);

@@ -178,6 +178,11 @@ codes! {
     EXTENDER_IDLE "W018" "extender without verbs": "It is never asked.";
     FILE_NOT_THERE "W019" "file not there": "The configuration names a file that this machine does not have.";
     SHORT_LEASE "W020" "lease shorter than a second": "A Lease counts whole seconds, so that this one would have none.";
+    SLOW_PLUGIN "W021" "plugin whose answers cannot be kept": "Answers about nodes are kept from one pod to the next, and 5,000 nodes are decided \
+        on hundreds of thousands of times a second. A plugin that reads the time, what it remembers, whole objects or the pods' own names, or that \
+        does not say how its scores are normalised, has all plugins asked about every node: some 500 times a second. Its author can \
+        declare what it reads, say by `Plugin::alike` which pods it cannot tell apart and by `Plugin::concerns` which ones it has nothing to say \
+        about, and give `Score::normalization`.";
 
     // Conversion. All of them name paths of the old document.
     CONVERTED "W100" "older version converted": "kube-scheduler 1.36 reads v1 only. `supercargo config convert` prints \

@@ -41,6 +41,11 @@ pub(crate) fn default_plugins() -> Plugins {
 }
 
 /// The weight that a plugin has by default; none if it is not on by default or has no scores.
+/// Whether a plugin is one of the default profile.
+pub(crate) fn is_default_plugin(name: &str) -> bool {
+    DEFAULT_PLUGINS.iter().any(|(known, _)| *known == name)
+}
+
 pub(crate) fn default_weight(name: &str) -> Option<i32> {
     DEFAULT_PLUGINS.iter().find(|(known, _)| *known == name).and_then(|(_, weight)| *weight)
 }

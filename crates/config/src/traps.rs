@@ -6,7 +6,7 @@ use supercargo_framework::{Point, Registry};
 use crate::args;
 use crate::build::ignored_by_scheduler;
 use crate::codes;
-use crate::defaults::default_weight;
+use crate::defaults::{default_weight, is_default_plugin};
 use crate::merge::merged_plugins;
 use crate::nearest::did_you_mean;
 use crate::plan::{Plan, implements};
@@ -42,6 +42,7 @@ pub(crate) fn warn(
         warn_of_all_nodes(profile.percentage_of_nodes_to_score, &format!("{path}."), problems);
         warn_of_missing_state(plan, &path, problems);
         warn_of_no_preemption(plan, &path, problems);
+        warn_of_unkept(plan, registry, &path, problems);
         for slot in Slot::all() {
             warn_of_enabled(profile, plan, slot, registry, &path, problems);
             warn_of_disabled(profile, slot, registry, &path, problems);
@@ -92,6 +93,21 @@ fn warn_of_no_preemption(plan: &Plan<'_>, path: &str, problems: &mut Problems) {
     if plan.names(Point::PostFilter).all(|name| name == "DynamicResources") {
         let message = "no plugin preempts: pods of high priority will wait like all others";
         problems.add(&codes::NO_PREEMPTION, format!("{path}.plugins.postFilter"), message);
+    }
+}
+
+/// Our own plugins of the default profile are left out: they concern few pods, or count.
+fn warn_of_unkept(plan: &Plan<'_>, registry: &Registry, path: &str, problems: &mut Problems) {
+    for (name, args) in plan.args.iter().filter(|(name, _)| !is_default_plugin(name)) {
+        // Arguments that are wrong have been told of.
+        let made = registry.get(name).and_then(|plugin| plugin.make(args.as_ref()).ok());
+        let Some(why) = made.and_then(|plugin| plugin.unkept(|point| plan.runs(name, point))) else {
+            continue;
+        };
+        let message = format!(
+            "{name} is slow: {why}, so all plugins are asked about every node for each pod that it concerns"
+        );
+        problems.push(Problem::new(&codes::SLOW_PLUGIN, format!("{path}.plugins"), message));
     }
 }
 

@@ -12,7 +12,7 @@ use crate::chance::Seed;
 use crate::decision::{Decision, Outcome};
 use crate::evaluate::{Evaluation, Rules, Thoroughness, evaluate, run_post_filters};
 use crate::filtering::Filters;
-use crate::index::{Answer, Index, IndexLimits, IndexStatistics, Question, Unfit};
+use crate::index::{Answer, Index, IndexLimits, IndexStatistics, PlainDecisions, Question, Unfit};
 use crate::rehearsal::{LateStage, Stage};
 
 /// Decides for pods, one after the other.
@@ -146,6 +146,11 @@ impl Engine {
     /// What was decided by what is kept, and how much of that was dropped.
     pub fn index_statistics(&self) -> IndexStatistics {
         self.index.statistics()
+    }
+
+    /// How many pods were decided the plain way since the last time, by asking every plugin about every node, and why.
+    pub fn take_plain_decisions(&mut self) -> PlainDecisions {
+        self.index.take_plain_decisions()
     }
 
     /// Goes on with other profiles. What plugins remember stays for those that are still there, or still in use. True if pods

@@ -24,7 +24,7 @@ pub use chance::{Seed, Ties};
 pub use decision::{Decision, Outcome};
 pub use engine::{Engine, EngineOptions, Indexing, StaleDecision, UnknownProfile, counted_pods};
 pub use evaluate::{Evaluation, FilterWord, PluginScores, Rules, Thoroughness, evaluate, feasible_among};
-pub use index::{IndexLimits, IndexStatistics};
+pub use index::{IndexLimits, IndexStatistics, PlainDecisions, PlainReason};
 pub use observer::{Attempt, Located, Observer, PerformCounts, QueryAsked};
 pub use pace::{Leading, NextTurn, Pace, Surroundings};
 pub use scheduler::{

@@ -136,7 +136,7 @@ pub struct Cell {
 pub struct Tally {
     /// The number of pods in all domains together.
     pub total: u64,
-    /// The number of domains that have a node which counts.
+    /// The number of domains that have a node which counts. Only if [`Counter::wants_domains`] or [`Counter::wants_minimum`] says so.
     pub domains: usize,
     /// The smallest number of pods in one of them, if there is one and it was asked for.
     pub minimum: Option<u32>,

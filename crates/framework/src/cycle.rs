@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use supercargo_model::{Pod, Pods, Snapshot, Timestamp};
+use supercargo_model::{Kind, NodeRef, Pod, Pods, Snapshot, Timestamp};
 
 use crate::memory::Memories;
 use crate::quirks::Fixes;
@@ -68,6 +68,11 @@ impl<'a> Cycle<'a> {
     /// The cluster, as it is for the whole of the attempt.
     pub fn cluster(&self) -> &'a Snapshot {
         self.context.cluster
+    }
+
+    /// The object of kind `K` that is named like the node; see [`Reads::of_node`](crate::Reads::of_node).
+    pub fn object_of<K: Kind>(&self, node: NodeRef<'_>) -> Option<&'a K> {
+        self.context.cluster.object_of(node.row())
     }
 
     /// Leaves a value for later in the cycle, in place of an earlier one of its type.

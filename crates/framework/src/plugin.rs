@@ -9,8 +9,8 @@ use crate::memory::{Memories, Memory};
 use crate::observe::Observe;
 use crate::page::Page;
 use crate::points::{
-    Bind, Filter, Permit, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter, PreScore, QueueSort, Reserve,
-    Score,
+    Bind, Filter, Normalization, Permit, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter, PreScore,
+    QueueSort, Reserve, Score,
 };
 use crate::reads::{Reads, Unread};
 use crate::writes::Writes;
@@ -45,6 +45,13 @@ pub trait Plugin: Send + Sync + Sized + 'static {
     fn concerns(&self, pod: &Pod) -> bool {
         let _ = pod;
         true
+    }
+
+    /// Which pods the plugin cannot tell apart, if its [`reads`](Plugin::reads) say that this counts: those that have the same number
+    /// here get the same answers for the same node.
+    fn alike(&self, pod: &Pod) -> u64 {
+        let _ = pod;
+        0
     }
 
     /// Whether what the plugin says about a pod may depend on objects that could not be read. It is asked about kinds that it
@@ -155,6 +162,7 @@ pub struct PluginInstance {
     /// See [`Plugin::subject`].
     pub subject: &'static str,
     concerns: Arc<dyn Fn(&Pod) -> bool + Send + Sync>,
+    alike: Arc<dyn Fn(&Pod) -> u64 + Send + Sync>,
     depends_on: Arc<DependsOn>,
     pub(crate) pre_enqueue: Option<Arc<dyn PreEnqueue>>,
     pub(crate) queue_sort: Option<Arc<dyn QueueSort>>,
@@ -254,13 +262,14 @@ macro_rules! points {
 
             pub(crate) fn instantiate(self, plugin: P) -> PluginInstance {
                 let plugin = Arc::new(plugin);
-                let (asked, judge) = (plugin.clone(), plugin.clone());
+                let (asked, judge, teller) = (plugin.clone(), plugin.clone(), plugin.clone());
                 PluginInstance {
                     name: P::NAME,
                     reads: plugin.reads(),
                     writes: plugin.writes(),
                     subject: plugin.subject(),
                     concerns: Arc::new(move |pod| asked.concerns(pod)),
+                    alike: Arc::new(move |pod| teller.alike(pod)),
                     depends_on: Arc::new(move |unread, pod, cluster| judge.depends_on(unread, pod, cluster)),
                     $($method: self.$method.map(|cast| cast(plugin.clone())),)*
                     enqueue: self.enqueue.map(|cast| cast(plugin.clone())),
@@ -304,9 +313,26 @@ impl PluginInstance {
         (self.concerns)(pod)
     }
 
+    /// See [`Plugin::alike`].
+    pub fn alike(&self, pod: &Pod) -> u64 {
+        (self.alike)(pod)
+    }
+
     /// Whether what the plugin says about a pod may depend on objects that could not be read.
     pub fn depends_on(&self, unread: &Unread, pod: &Pod, cluster: &Snapshot) -> bool {
         self.reads.includes(unread.kind) && self.concerns(pod) && (self.depends_on)(unread, pod, cluster)
+    }
+
+    /// Why the plugin's answers about nodes are not kept from one pod to the next if it takes part at these points, so that all plugins
+    /// are asked about every node for each pod that it concerns; none if they are, or if it counts pods and says how.
+    pub fn unkept(&self, runs: impl Fn(Point) -> bool) -> Option<&'static str> {
+        let speaks_of_nodes = [Point::Filter, Point::PreScore, Point::Score].into_iter().any(&runs);
+        if !speaks_of_nodes || self.reads.topology && !self.reads.raw_objects {
+            return None;
+        }
+        let score = self.score.as_ref().filter(|_| runs(Point::Score));
+        let is_unknown = score.is_some_and(|score| score.normalization() == Normalization::Unknown);
+        self.reads.unkept().or(is_unknown.then_some("it does not say how its scores are normalised"))
     }
 
     /// Makes the types that the plugin remembers known.

@@ -299,8 +299,10 @@ pub enum Normalization {
     Unknown,
     /// They are final as they are.
     None,
-    /// A final score depends on the node's own score and on which scores occur, not on how often or where.
+    /// A final score depends on the node's own score and on which scores occur, not on how often or where. For few different scores.
     ByValues,
+    /// A final score depends on the node's own score, the lowest and the highest. For any number of different scores.
+    ByRange,
 }
 
 /// A node and its score.

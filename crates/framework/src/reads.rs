@@ -31,6 +31,10 @@ pub struct Reads {
     pub pods: CountedPods,
     /// Objects of other kinds, custom resources among them.
     pub kinds: Vec<ReadableKind>,
+    /// Those of the kinds of which only the object is read that is named like the node.
+    pub of_node: Vec<KindId>,
+    /// Whether [`Plugin::alike`](crate::Plugin::alike) says which pods are alike to the plugin, instead of the fields.
+    pub alike: bool,
     /// Who is asked outside. The kinds of their facts are among [`Reads::kinds`].
     pub queries: Vec<Query>,
     /// Who is asked outside about a pod that is tried. The kinds of the answers are among [`Reads::kinds`].
@@ -153,6 +157,8 @@ impl Reads {
             raw_objects: false,
             pods: CountedPods::default(),
             kinds: Vec::new(),
+            of_node: Vec::new(),
+            alike: false,
             queries: Vec::new(),
             questions: Vec::new(),
         }
@@ -193,6 +199,44 @@ impl Reads {
     pub fn kind<K: Kind>(mut self) -> Self {
         self.kinds.push(ReadableKind::of::<K>());
         self
+    }
+
+    /// Also reads the object of kind `K` that is named like the node and has no namespace, when it is asked about that node, and no
+    /// other object of the kind. If such an object changes, only that node is looked at again.
+    #[must_use]
+    pub fn of_node<K: Kind>(mut self) -> Self {
+        self.kinds.push(ReadableKind::of::<K>());
+        self.of_node.push(K::ID);
+        self
+    }
+
+    /// Pods are alike to the plugin if [`Plugin::alike`](crate::Plugin::alike) gives them one number. What it reads of a pod must be
+    /// declared all the same, but may differ among pods that are alike: their names, for one.
+    #[must_use]
+    pub fn alike(self) -> Self {
+        Reads { alike: true, ..self }
+    }
+
+    /// Why the answers about nodes of a plugin that reads this cannot be kept from one pod to the next, if they cannot.
+    pub fn unkept(&self) -> Option<&'static str> {
+        let own = [
+            (PodField::Name, "it reads the pods' names"),
+            (PodField::Timestamps, "it reads the pods' times"),
+            (PodField::Status, "it reads the pods' statuses"),
+            (PodField::Progress, "it reads the pods' progress"),
+        ];
+        let own = own.into_iter().filter(|(field, _)| !self.alike && self.pod.contains(*field));
+        let more = [
+            (self.time, "it reads the time"),
+            (self.memory, "it reads what it remembers"),
+            (self.raw_objects, "it reads whole objects, or does not say what it reads"),
+            (self.topology, "it reads which pods run in topology domains"),
+            (!self.pods.is_nothing(), "it reads where pods stand"),
+        ];
+        // What says most comes first: who reads everything reads whole objects too.
+        let raw = more[2].0.then_some(more[2].1);
+        let more = more.into_iter().filter(|(reads, _)| *reads).map(|(_, why)| why);
+        raw.or_else(|| own.map(|(_, why)| why).chain(more).next())
     }
 
     /// Also reads which pods run in the node's topology domains.
@@ -252,13 +296,12 @@ impl Reads {
         self
     }
 
-    /// Also reads the facts of a query, which is asked again and again.
+    /// Also reads the facts of a query, which is asked again and again; if they are about nodes, as [`Reads::of_node`] says.
     #[must_use]
     pub fn query(mut self, query: Query) -> Self {
         self.kinds.push(query.kind());
         if query.form() == FactForm::PerNode {
-            // Facts are found by the node's name.
-            self.node = self.node.with(&[NodeField::Name]);
+            self.of_node.push(query.kind().id);
         }
         self.queries.push(query);
         self
@@ -282,6 +325,15 @@ impl Reads {
     /// Everything that either reads.
     #[must_use]
     pub fn and(mut self, other: Reads) -> Self {
+        // What one of them reads as a whole is read as a whole.
+        let is_whole = |reads: &Reads, kind: &KindId| {
+            reads.kinds.iter().any(|read| read.id == *kind) && !reads.of_node.contains(kind)
+        };
+        let of_node: Vec<KindId> = (self.of_node.iter().filter(|kind| !is_whole(&other, kind)))
+            .chain(other.of_node.iter().filter(|kind| !is_whole(&self, kind)))
+            .copied()
+            .collect();
+        self.of_node = of_node;
         self.pod.bits |= other.pod.bits;
         self.node.bits |= other.node.bits;
         self.topology |= other.topology;
@@ -291,6 +343,7 @@ impl Reads {
         self.memory |= other.memory;
         self.raw_objects |= other.raw_objects;
         self.pods = self.pods.and(other.pods);
+        self.alike |= other.alike;
         for kind in other.kinds {
             if !self.kinds.iter().any(|known| known.is_same(&kind)) {
                 self.kinds.push(kind);

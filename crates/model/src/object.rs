@@ -55,7 +55,7 @@ pub struct Object {
     pub key: ObjectKey,
     /// The object as it came, if somebody asked for it to be kept.
     pub raw: Option<Arc<RawObject>>,
-    value: Arc<dyn Any + Send + Sync>,
+    pub(crate) value: Arc<dyn Any + Send + Sync>,
 }
 
 /// What is read of an object of which only the text is wanted.
@@ -65,7 +65,7 @@ struct TextOnly;
 struct Several(Vec<Arc<dyn Any + Send + Sync>>);
 
 /// An object's value as a `T`, if it was read as one.
-fn as_type<T: Kind>(value: &Arc<dyn Any + Send + Sync>) -> Option<&T> {
+pub(crate) fn as_type<T: Kind>(value: &Arc<dyn Any + Send + Sync>) -> Option<&T> {
     let several = || value.downcast_ref::<Several>()?.0.iter().find_map(|value| value.downcast_ref());
     value.downcast_ref().or_else(several)
 }
@@ -240,6 +240,13 @@ impl Objects {
         note_lookup(kind, Some(&key.name));
         let value = self.kinds.get(&kind)?.objects.get(key)?.clone();
         Some(Object { kind, key: key.clone(), raw: None, value })
+    }
+
+    /// The objects of that name without a namespace, one of each kind that has one.
+    pub(crate) fn named(&self, name: &str) -> Vec<(KindId, Arc<dyn Any + Send + Sync>)> {
+        let key = ObjectKey { namespace: Box::default(), name: name.into() };
+        let kinds = self.kinds.iter();
+        kinds.filter_map(|(kind, store)| Some((*kind, store.objects.get(&key)?.clone()))).collect()
     }
 
     /// All objects of a kind, whatever its type, in name order.

@@ -64,7 +64,8 @@
 //! }
 //! ```
 //!
-//! Tests use the module `testkit`, which the feature of that name brings: name it in the dev-dependencies.
+//! Tests use the module `testkit`, which the feature of that name brings: name it in the dev-dependencies. It tries a plugin at each
+//! of its points, and has a `World` in which it runs beside Kubernetes' own while time passes.
 //!
 //! | for | see |
 //! |---|---|
@@ -119,7 +120,7 @@ pub mod counting {
     };
 }
 
-/// Pods, nodes and clusters for tests, in a few words each, and one plugin tried out on them.
+/// Pods, nodes and clusters for tests, in a few words each, one plugin tried out on them, and a whole scheduler with it.
 ///
 /// ```
 /// use supercargo_sdk::prelude::*;
@@ -144,9 +145,21 @@ pub mod counting {
 /// // It lists all points that it implements, and declares all that it reads.
 /// supercargo_sdk::testkit::check_points!(Ssd);
 /// supercargo_sdk::testkit::check_reads::<Ssd>();
+///
+/// // Beside Kubernetes' own plugins, in a cluster in virtual time.
+/// use supercargo_sdk::testkit::{World, json};
+/// let mut world = World::of::<Ssd>();
+/// world.put(node("n1"));
+/// world.put(pod("a"));
+/// world.run();
+/// assert_eq!(world.place_of("a"), "unschedulable: Ssd");
+/// world.change("Node n1", &json!({ "metadata": { "labels": { "disk": "ssd" } } }));
+/// world.pass(2);
+/// assert_eq!(world.node_of("a"), Some("n1"));
 /// ```
 #[cfg(feature = "testkit")]
 pub mod testkit {
     pub use serde_json::json;
     pub use supercargo_testkit::*;
+    pub use supercargo_world::{World, only};
 }

@@ -23,8 +23,8 @@ pub(crate) fn run(options: &DefaultOptions, registry: &Registry) -> anyhow::Resu
             let reading = read(&input::read(path)?);
             let problems = reading.check(registry);
             match reading.into_result() {
-                Ok(loaded) => (loaded, problems),
-                Err(_) => {
+                Ok(loaded) if !problems.has_errors() => (loaded, problems),
+                _ => {
                     let stderr = format!("error: {file} is not a configuration\n")
                         + &config_check::lines(file, &problems);
                     return Ok(Outcome { stderr, code: 1, ..Outcome::default() });
@@ -32,8 +32,6 @@ pub(crate) fn run(options: &DefaultOptions, registry: &Registry) -> anyhow::Resu
             }
         }
     };
-    // What no scheduler would run with is shown all the same: it helps to see what it comes to.
     let stdout = to_yaml(&effective(&loaded.kube, registry), &loaded.own);
-    let code = u8::from(problems.has_errors());
-    Ok(Outcome { stdout, stderr: config_check::lines(file, &problems), code })
+    Ok(Outcome { stdout, stderr: config_check::lines(file, &problems), ..Outcome::default() })
 }

@@ -40,7 +40,6 @@ mod loaded_config;
 mod named;
 mod new_plugin;
 mod outcome;
-mod plugins;
 mod progress;
 mod rbac;
 mod run;
@@ -78,8 +77,8 @@ use supercargo_framework::Registry;
 use supercargo_operations::flags::RunFlags;
 
 pub use crate::outcome::Outcome;
-pub use crate::plugins::{Plugins, TakenName};
 pub use crate::run::process::{Ended, Process, Surroundings};
+pub use supercargo_plugins::{Plugins, TakenName};
 
 /// Runs the command line of this process with the plugins of Kubernetes and those that `add` adds, and returns the exit
 /// code: 0 for success, 1 for failure, 2 for wrong usage.
@@ -183,7 +182,8 @@ enum ConfigCommand {
 
 /// Reads the command line; where it is wrong, or asks for help, what to say about it.
 fn parse(words: Vec<OsString>) -> Result<CommandLine, clap::Error> {
-    let command = command(words.first());
+    let program = program_name(words.first());
+    let command = command(&program);
     let matches = command.clone().try_get_matches_from(words)?;
     let mut line = CommandLine::from_arg_matches(&matches)?;
     if let (Command::Run(flags), Some((name, matches))) = (&mut line.command, matches.subcommand())
@@ -191,6 +191,9 @@ fn parse(words: Vec<OsString>) -> Result<CommandLine, clap::Error> {
     {
         flags.shown = flag_values(command, matches);
         flags.given = given_flags(command, matches);
+    }
+    if let Command::Rbac(options) = &mut line.command {
+        options.program = program;
     }
     Ok(line)
 }
@@ -218,14 +221,23 @@ fn given_flags(command: &clap::Command, matches: &ArgMatches) -> BTreeSet<String
     given.filter_map(|argument| argument.get_long().map(str::to_owned)).collect()
 }
 
-/// The commands, under the name by which they were called: kubectl runs `kubectl-supercargo` for `kubectl supercargo`.
-fn command(program: Option<&OsString>) -> clap::Command {
-    let name = program.and_then(|program| Path::new(program).file_stem()).unwrap_or_default();
-    let command = CommandLine::command().version(VERSION.as_str()).propagate_version(true);
-    match name.to_str() {
-        Some("kubectl-supercargo") => command.bin_name("kubectl supercargo"),
-        _ => command,
+/// kubectl runs the one when people type the other.
+const KUBECTL_PLUGIN: (&str, &str) = ("kubectl-supercargo", "kubectl supercargo");
+
+/// The name by which the program was called, as people type it.
+fn program_name(program: Option<&OsString>) -> String {
+    let name = program.and_then(|program| Path::new(program).file_name()?.to_str());
+    match name.map(|name| name.strip_suffix(".exe").unwrap_or(name)) {
+        None | Some("") => "supercargo".to_owned(),
+        Some(name) if name == KUBECTL_PLUGIN.0 => KUBECTL_PLUGIN.1.to_owned(),
+        Some(name) => name.to_owned(),
     }
+}
+
+/// The commands, under that name where it is two words.
+fn command(program: &str) -> clap::Command {
+    let command = CommandLine::command().version(VERSION.as_str()).propagate_version(true);
+    if program == KUBECTL_PLUGIN.1 { command.bin_name(program) } else { command }
 }
 
 /// What `--version` prints behind the name, with the commit if whoever built it named one.

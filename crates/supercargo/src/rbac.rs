@@ -39,6 +39,9 @@ pub(crate) struct RbacOptions {
     /// The namespace of the service account
     #[arg(long, value_name = "NAMESPACE", default_value = "kube-system")]
     pub(crate) namespace: String,
+    /// What the program is called, which may have plugins of its own
+    #[arg(skip = String::from("supercargo"))]
+    pub(crate) program: String,
 }
 
 /// What a scheduler is there for.
@@ -153,7 +156,7 @@ fn warnings(options: &RbacOptions, kube: &KubeSchedulerConfiguration) -> String 
 
 /// The command that says the same again.
 fn made_by(options: &RbacOptions) -> String {
-    let RbacOptions { config, mode, name, namespace } = options;
+    let RbacOptions { config, mode, name, namespace, program } = options;
     let mode = match mode {
         Mode::Replace => "replace",
         Mode::Second => "second",
@@ -161,7 +164,8 @@ fn made_by(options: &RbacOptions) -> String {
     };
     let config =
         config.as_deref().map(|file| format!(" --config {}", file.escape_debug())).unwrap_or_default();
-    format!("supercargo rbac --mode {mode} --name {name} --namespace {namespace}{config}")
+    let program = program.escape_debug();
+    format!("{program} rbac --mode {mode} --name {name} --namespace {namespace}{config}")
 }
 
 /// Whether it is a DNS subdomain, as names of objects are.

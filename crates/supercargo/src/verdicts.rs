@@ -105,3 +105,6 @@ impl Failures {
         Outcome { stderr, code: 1, ..Outcome::default() }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -170,8 +170,8 @@ fn capacity_counts_with_it() {
 
 #[test]
 fn rbac_prints_what_it_reads() {
-    let line = "supercargo rbac --config @config.yaml";
-    check("rbac", line, 0, &["harbour.example.com", "berths"]);
+    let line = "/opt/harbour.exe rbac --config @config.yaml";
+    check("rbac", line, 0, &["# Made by: harbour rbac --mode second", "harbour.example.com", "berths"]);
 }
 
 #[test]

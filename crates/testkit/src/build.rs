@@ -74,9 +74,21 @@ macro_rules! common {
 common! { PodBuilder NodeBuilder }
 
 impl PodBuilder {
-    /// Is in this namespace.
+    /// Is in this namespace; a UID that is the pod's name becomes `NAMESPACE/NAME`, so that there can be two of one name.
     pub fn namespace(self, namespace: &str) -> Self {
-        self.with(json!({ "metadata": { "namespace": namespace } }))
+        let metadata = &self.0["metadata"];
+        let own = metadata["uid"] == metadata["name"] && namespace != "default";
+        let uid = if own {
+            json!(format!("{namespace}/{}", metadata["name"].as_str().unwrap_or_default()))
+        } else {
+            metadata["uid"].clone()
+        };
+        self.with(json!({ "metadata": { "namespace": namespace, "uid": uid } }))
+    }
+
+    /// Is scheduled by the profile of this name.
+    pub fn scheduler(self, name: &str) -> Self {
+        self.with(json!({ "spec": { "schedulerName": name } }))
     }
 
     /// Has this UID instead of its name.

@@ -28,8 +28,10 @@ mod acting;
 mod attempt;
 mod build;
 mod cluster;
+mod counted;
 #[doc(hidden)]
 pub mod listed;
+mod normalized;
 mod observing;
 mod queries;
 pub mod random;

@@ -97,7 +97,7 @@ mod tests {
 
     impl Score for ByPoints {
         fn score(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Result<i64, Status> {
-            Ok(cycle.cluster().objects().get::<Points>("", node.name()).map_or(0, |points| points.0))
+            Ok(cycle.object_of::<Points>(node).map_or(0, |points| points.0))
         }
     }
 

@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use supercargo_framework::{
-    Columns, Context, NodeField, NodeScore, Normalization, Plugin, PluginInstance, PodField, PreFilterResult,
-    QueuedPod, Reads, is_fact_kind,
+    Columns, Context, NodeField, NodeScore, Plugin, PluginInstance, PodField, PreFilterResult, QueuedPod,
+    Reads, is_fact_kind,
 };
 use supercargo_model::lookups::{LabelsId, Lookup, noting};
-use supercargo_model::{Pod, RawObject, Row};
+use supercargo_model::{Pod, RawObject};
 
 use crate::cluster::{TestCluster, cluster};
 use crate::random::{OwnValues, World, worlds};
@@ -29,7 +29,9 @@ const LATER: Duration = Duration::from_secs(3 * 86_400 + 5 * 3600 + 7 * 60 + 11)
 
 /// Fails unless the plugin, with its default arguments, declares all that it reads; says what to add.
 ///
-/// Labels and resources of its own names may need a word: see [`ReadsCheck`].
+/// Labels and resources of its own names may need a word: see [`ReadsCheck`]. What PreEnqueue, QueueSort, PreFilter, Filter, PreScore,
+/// Score, `concerns`, `normalization`, `filter_rows`, `score_rows` and both `counted` say is looked at. It cannot find what shows only in
+/// clusters of more than four nodes, with values that nobody has named, or at the points after the decision.
 pub fn check_reads<P: Plugin>() {
     ReadsCheck::of::<P>().check();
 }
@@ -140,26 +142,26 @@ impl ReadsCheck {
     }
 }
 
-struct Search<'a> {
-    plugin: &'a PluginInstance,
-    trial: &'a Trial,
+pub(crate) struct Search<'a> {
+    pub(crate) plugin: &'a PluginInstance,
+    pub(crate) trial: &'a Trial,
     found: Vec<String>,
 }
 
 /// What a plugin said about a pod in a cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Answers {
+pub(crate) struct Answers {
     /// Before the queue, and about all nodes together.
     whole: Vec<String>,
     /// What Filter said, and the score before it is normalised.
-    nodes: Vec<[String; 2]>,
+    pub(crate) nodes: Vec<[String; 2]>,
     /// The scores in the end.
     scores: Vec<String>,
 }
 
 /// What is different from the usual when a plugin is asked.
 #[derive(Clone, Copy, PartialEq)]
-enum Twist {
+pub(crate) enum Twist {
     None,
     Later,
     OtherSeed,
@@ -172,9 +174,9 @@ enum Twist {
 }
 
 /// A random cluster, and the world that it was made of.
-struct Scene<'w> {
-    world: &'w World,
-    cluster: TestCluster,
+pub(crate) struct Scene<'w> {
+    pub(crate) world: &'w World,
+    pub(crate) cluster: TestCluster,
 }
 
 impl Search<'_> {
@@ -188,6 +190,7 @@ impl Search<'_> {
                 format!("the pod's {field:?} matters: declare `.pod(&[PodField::{field:?}])`")
             });
         }
+        self.look_at_alike(&mut scene, &truth);
         for field in NodeField::ALL.into_iter().filter(|field| !reads.node.contains(*field)) {
             let answers = self.ask_anew(&world.with_node_field_changed(field));
             self.compare(&truth, answers, || {
@@ -220,6 +223,25 @@ impl Search<'_> {
         self.look_at_scores(&mut scene, &truth);
         self.look_at_rows(&mut scene);
         self.look_at_concerns(&mut scene, &truth);
+        self.look_at_counts(world);
+    }
+
+    /// Whether pods that the plugin says are alike get the same answers.
+    fn look_at_alike(&mut self, scene: &mut Scene<'_>, truth: &Answers) {
+        if !self.plugin.reads.alike {
+            return;
+        }
+        let world = scene.world;
+        let alike = self.plugin.alike(&scene.cluster.pod(world.pending()));
+        for field in PodField::ALL {
+            let changed = world.with_pod_field_changed(field);
+            if self.plugin.alike(&scene.cluster.pod(changed.pending())) == alike {
+                let answers = self.ask(scene, &changed, Twist::None);
+                self.compare(truth, answers, || {
+                    format!("`alike` gives one number to pods that it tells apart by their {field:?}")
+                });
+            }
+        }
     }
 
     /// Whether the answer about one node depends on others.
@@ -287,8 +309,17 @@ impl Search<'_> {
                     );
                 }
                 Lookup::Text => self.demand(reads.raw_objects, TEXTS_MATTER),
-                Lookup::Objects(kind, _) => {
+                Lookup::Objects(kind, name) => {
                     let is_declared = reads.kinds.iter().any(|known| known.id == kind);
+                    let is_of_node = name.is_some_and(|name| cluster.snapshot().row_of(&name).is_some());
+                    let may_read = is_of_node || !reads.of_node.contains(&kind);
+                    self.demand(
+                        may_read,
+                        &format!(
+                            "objects of kind {0} are looked up that are not named like the node: declare `.kind::<{0}>()`, not `.of_node`",
+                            kind.kind
+                        ),
+                    );
                     let declaration = match is_fact_kind(kind) {
                         true => format!(
                             "facts of kind {0} are looked up: declare the `.query(…)` that tells of {0}",
@@ -299,67 +330,6 @@ impl Search<'_> {
                         }
                     };
                     self.demand(is_declared, &declaration);
-                }
-            }
-        }
-    }
-
-    /// Whether scores become final in the way that the plugin declares.
-    fn look_at_scores(&mut self, scene: &mut Scene<'_>, truth: &Answers) {
-        let Some((named, _)) = self.trial.profile.score.first() else { return };
-        let normalization = named.plugin.normalization();
-        if normalization == Normalization::Unknown {
-            return;
-        }
-        let world = scene.world;
-        if let Some(answers) = self.ask(scene, world, Twist::NobodyFeasible)
-            && answers.nodes != truth.nodes
-        {
-            self.find(
-                "which nodes are feasible matters to PreScore: `normalization` must be `Unknown`".to_owned(),
-            );
-        }
-        let pod = scene.cluster.pod(world.pending());
-        let rows = scene.cluster.snapshot().rows();
-        let Ok((cycle, scores)) = self.trial.raw_scores(&scene.cluster, &pod, rows) else { return };
-        let finals = |mut scores: Vec<NodeScore>| {
-            named.plugin.normalize(&cycle, &mut scores);
-            scores
-        };
-        if normalization == Normalization::None {
-            self.demand(
-                finals(scores.clone()) == scores,
-                "`normalize` changes scores: `normalization` must not be `None`",
-            );
-            return;
-        }
-        let mut values: Vec<i64> = scores.iter().map(|score| score.score).collect();
-        values.sort_unstable();
-        values.dedup();
-        // The same values, each in other places and another number of times.
-        let spread = |offset: usize| {
-            let value = |place: usize| values[(place * offset) % values.len()];
-            let rows: Vec<Row> = scores.iter().map(|score| score.row).collect();
-            let spread =
-                rows.iter().enumerate().map(|(place, row)| NodeScore { row: *row, score: value(place) });
-            spread.collect::<Vec<_>>()
-        };
-        let last: Vec<NodeScore> = {
-            let mut last = spread(1);
-            last.iter_mut()
-                .skip(values.len())
-                .for_each(|score| score.score = *values.last().expect("there are nodes"));
-            last
-        };
-        let mut known: Vec<(i64, i64)> = Vec::new();
-        for before in [scores.clone(), spread(1), last] {
-            for (before, after) in before.iter().zip(finals(before.clone())) {
-                match known.iter().find(|(value, _)| *value == before.score) {
-                    Some((_, expected)) => self.demand(
-                        *expected == after.score,
-                        "`normalize` looks at more than which scores occur: `normalization` must not be `ByValues`",
-                    ),
-                    None => known.push((before.score, after.score)),
                 }
             }
         }
@@ -448,13 +418,13 @@ impl Search<'_> {
         }
     }
 
-    fn demand(&mut self, holds: bool, words: &str) {
+    pub(crate) fn demand(&mut self, holds: bool, words: &str) {
         if !holds {
             self.find(words.to_owned());
         }
     }
 
-    fn find(&mut self, words: String) {
+    pub(crate) fn find(&mut self, words: String) {
         if !self.found.contains(&words) {
             self.found.push(words);
         }
@@ -472,7 +442,7 @@ impl Search<'_> {
 
     /// What the plugin says about a pod in a cluster, which may be the pod of another world; nothing if it panics, which is found
     /// as well.
-    fn ask(&mut self, scene: &mut Scene<'_>, pending: &World, twist: Twist) -> Option<Answers> {
+    pub(crate) fn ask(&mut self, scene: &mut Scene<'_>, pending: &World, twist: Twist) -> Option<Answers> {
         let Scene { world, cluster } = scene;
         let usual = (cluster.now, cluster.seed, cluster.memories.clone());
         let mut pod = cluster.pod(pending.pending());

@@ -83,6 +83,9 @@ lies! {
     Chance => ["the seed matters, and answers are kept: declare `.time()`, so that they are not"];
     Remembering => ["what it remembers matters: declare `.memory()`"];
     OwnKind => ["objects of kind Quota are looked up: declare `.kind::<Quota>()`"];
+    OtherNodes => [
+        "objects of kind Quota are looked up that are not named like the node: declare `.kind::<Quota>()`, not `.of_node`"
+    ];
     KnownKind => ["objects of kind Service are looked up: declare `.kind::<Service>()`"];
     Asking => ["facts of kind Load are looked up: declare the `.query(…)` that tells of Load"];
     Texts => ["texts of pods or nodes matter: declare `.raw_objects()`"];
@@ -91,11 +94,15 @@ lies! {
     ];
     Halved => ["`normalize` changes scores: `normalization` must not be `None`"];
     Averaged => ["`normalize` looks at more than which scores occur: `normalization` must not be `ByValues`"];
+    Middling => [
+        "`normalize` looks at more than the lowest and the highest score: `normalization` must not be `ByRange`"
+    ];
     Feasible => ["which nodes are feasible matters to PreScore: `normalization` must be `Unknown`"];
     Rows => ["`filter_rows` says something else than `filter`"];
     Ageing => [
         "the order of waiting pods depends on the time: `QueueSort::changes` must say `OrderChanges::with_time(…)`"
     ];
+    Alike => ["`alike` gives one number to pods that it tells apart by their Name"];
     Ranked => ["`QueueSort::rank` has another order than `less`"];
 }
 
@@ -111,6 +118,25 @@ filter! { OwnAnnotation: |cycle, _| cycle.pod.annotations.label("example.com/tea
 
 twins! { PodName: filter, reads Reads::nothing().pod(&[PodField::Name]), or Reads::nothing() }
 filter! { PodName: |cycle, _| &*cycle.pod.name != "q" }
+
+struct Alike<const HONEST: bool>;
+impl<const HONEST: bool> Plugin for Alike<HONEST> {
+    const NAME: &'static str = "Alike";
+    type Args = NoArgs;
+    fn new(_: NoArgs) -> Self {
+        Alike
+    }
+    fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+        points.filter()
+    }
+    fn reads(&self) -> Reads {
+        Reads::nothing().pod(&[PodField::Name]).alike()
+    }
+    fn alike(&self, pod: &Pod) -> u64 {
+        if HONEST { u64::from(pod.name.starts_with('q')) } else { 0 }
+    }
+}
+filter! { Alike: |cycle, _| !cycle.pod.name.starts_with('q') }
 
 twins! { NodeCordon: filter, reads Reads::nothing().node(&[NodeField::Unschedulable]), or Reads::nothing() }
 filter! { NodeCordon: |_, node| !node.facts().unschedulable }
@@ -163,6 +189,9 @@ impl Kind for Quota {
 twins! { OwnKind: filter, reads Reads::nothing().kind::<Quota>(), or Reads::nothing() }
 filter! { OwnKind: |cycle, _| cycle.cluster().objects().get::<Quota>("default", "limit").is_none() }
 
+twins! { OtherNodes: filter, reads Reads::nothing().kind::<Quota>(), or Reads::nothing().of_node::<Quota>() }
+filter! { OtherNodes: |cycle, _| cycle.cluster().objects().all::<Quota>().count() < 2 }
+
 twins! { KnownKind: filter, reads Reads::nothing().kind::<Service>(), or Reads::nothing() }
 filter! { KnownKind: |cycle, _| cycle.cluster().objects().all::<Service>().count() < 2 }
 
@@ -178,7 +207,7 @@ fn load() -> Query {
 }
 
 twins! { Asking: filter, reads Reads::nothing().query(load()), or Reads::nothing() }
-filter! { Asking: |cycle, _| cycle.cluster().objects().get::<Load>("", "n1").is_none() }
+filter! { Asking: |cycle, node| cycle.object_of::<Load>(node).is_none() }
 
 #[derive(Deserialize)]
 struct AnyPod {}
@@ -228,13 +257,13 @@ macro_rules! score {
 struct Seen(i64);
 
 score! { Halved: score, by Normalization::None, |scores| scores.iter_mut().for_each(|score| score.score /= 2) }
-score! {
-    Averaged: score, by Normalization::ByValues, |scores| {
-        let sum: i64 = scores.iter().map(|score| score.score).sum();
-        let average = sum / scores.len() as i64;
-        scores.iter_mut().for_each(|score| score.score = average);
-    }
+fn average(scores: &mut [NodeScore]) {
+    let sum: i64 = scores.iter().map(|score| score.score).sum();
+    let average = sum / scores.len() as i64;
+    scores.iter_mut().for_each(|score| score.score = average);
 }
+score! { Averaged: score, by Normalization::ByValues, |scores| average(scores) }
+score! { Middling: score, by Normalization::ByRange, |scores| average(scores) }
 score! { Feasible: score pre_score, by Normalization::None, |_| {} }
 impl<const HONEST: bool> PreScore for Feasible<HONEST> {
     fn pre_score(&self, cycle: &mut Cycle<'_>, feasible: &[Row]) -> Status {

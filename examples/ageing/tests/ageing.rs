@@ -1,28 +1,36 @@
 //! The order of two pods, as time passes.
 
 use ageing::Ageing;
-use supercargo_sdk::prelude::*;
-use supercargo_sdk::testkit::{cluster, pod};
+use supercargo_sdk::testkit::{World, check_points, check_reads, node, only, pod};
+
+/// The turns of two pods, of which the important one comes so many seconds after the other.
+fn turns(seconds: u64) -> Vec<String> {
+    let config = include_str!("../scheduler-config.yaml");
+    let mut world = World::with_plugins(config, |plugins| plugins.add::<Ageing>());
+    // Both wait for a replica that leads.
+    world.set_leading(false);
+    world.put(node("n1"));
+    world.put(pod("old").priority(0).scheduler("ageing-scheduler"));
+    world.pass(seconds);
+    world.put(pod("new").priority(5).scheduler("ageing-scheduler"));
+    world.pass(60);
+    world.set_leading(true);
+    let log = world.run();
+    only(&log, "bind").into_iter().map(str::to_owned).collect()
+}
 
 #[test]
 fn a_pod_that_has_waited_goes_before_one_that_is_more_important() {
-    let mut cluster = cluster();
-    let (old, new) = (cluster.pod(pod("old").priority(0)), cluster.pod(pod("new").priority(5)));
-    let context = cluster.context();
-    let began = context.now;
-    let queued = |pod: &Arc<Pod>, after: u64| {
-        let queued_at = began.after(Duration::from_secs(after));
-        QueuedPod { pod: pod.clone(), queued_at, first_attempt_at: Some(queued_at), attempts: 0 }
-    };
-    let (old, new) = (queued(&old, 0), queued(&new, 3));
-    for (seconds, is_first) in [(3, false), (4, false), (60, false)] {
-        let context = Context { now: began.after(Duration::from_secs(seconds)), ..context.clone() };
-        assert_eq!(Ageing.less(&context, &old, &new), is_first, "after {seconds} s");
+    for (seconds, first) in [(0, "new"), (3, "new"), (4, "new"), (6, "old"), (60, "old")] {
+        let turns = turns(seconds);
+        assert_eq!(turns[0], format!("bind {first} to n1"), "after {seconds} s: {turns:?}");
     }
-    // The new one has come later than its priority makes up for.
-    let late = QueuedPod { first_attempt_at: Some(began.after(Duration::from_secs(6))), ..new };
-    let context = Context { now: began.after(Duration::from_secs(6)), ..context };
-    assert!(Ageing.less(&context, &old, &late));
+}
+
+#[test]
+fn it_is_what_it_declares() {
+    check_points!(Ageing);
+    check_reads::<Ageing>();
 }
 
 #[test]

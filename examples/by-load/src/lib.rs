@@ -79,7 +79,7 @@ impl Plugin for ByLoad {
 
 impl Score for ByLoad {
     fn score(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Result<i64, Status> {
-        let load = cycle.cluster().objects().get::<Load>("", node.name());
+        let load = cycle.object_of::<Load>(node);
         Ok(MAX_NODE_SCORE - load.map_or(500, |load| load.thousandths) / 10)
     }
 

@@ -4,6 +4,8 @@ use supercargo_sdk::prelude::*;
 
 /// What a node with the pod's digit gets.
 const SAME_NUMBER: i64 = 10;
+/// What pods without a digit have in common: no digit is as high.
+const NO_NUMBER: u64 = 10;
 
 /// Prefers nodes whose names end with the same digit as the pod's.
 #[derive(Debug)]
@@ -26,7 +28,12 @@ impl Plugin for NodeNumber {
     }
 
     fn reads(&self) -> Reads {
-        Reads::nothing().pod(&[PodField::Name]).node(&[NodeField::Name])
+        Reads::nothing().pod(&[PodField::Name]).node(&[NodeField::Name]).alike()
+    }
+
+    /// Pods of one number are alike, however else they are called: else each would be looked at anew.
+    fn alike(&self, pod: &Pod) -> u64 {
+        last_digit(&pod.name).map_or(NO_NUMBER, u64::from)
     }
 }
 

@@ -1,9 +1,7 @@
-//! What the plugin says, and that its configuration is right.
+//! What the plugin says, when its pods go where, and that its configuration is right.
 
 use node_number::NodeNumber;
-use supercargo_sdk::prelude::*;
-use supercargo_sdk::testkit::{cluster, node, pod, trial};
-use supercargo_sdk::{AskedActs, Memories};
+use supercargo_sdk::testkit::{World, check_points, check_reads, cluster, node, pod, trial};
 
 #[test]
 fn the_node_with_the_pods_number_is_preferred() {
@@ -22,22 +20,41 @@ fn the_node_with_the_pods_number_is_preferred() {
 }
 
 #[test]
-fn a_pod_waits_for_as_many_seconds_as_its_node_says() {
-    let mut cluster = cluster().with(node("node0")).with(node("node3")).with(node("node-a"));
-    let pod = cluster.pod(pod("web"));
-    let (mut memories, mut asked) = (Memories::default(), AskedActs::default());
-    let mut acts = Acts::new(NodeNumber::NAME, &mut memories, &mut asked);
-    for (name, seconds) in [("node0", None), ("node3", Some(3)), ("node-a", None)] {
-        let mut cycle = cluster.cycle(&pod);
-        let began = cycle.context.now;
-        let waits = match NodeNumber.permit(&mut cycle, &mut acts, cluster.node(name)) {
-            PermitDecision::Wait { until, .. } => Some(until.since(began).as_secs()),
-            _ => None,
-        };
-        assert_eq!(waits, seconds, "{name}");
-        let later = NodeNumber.reconsider(&mut cycle, &mut acts, cluster.node(name), &News::TimedOut);
-        assert!(matches!(later, Some(PermitDecision::Allow)), "{name}");
+fn a_pod_goes_after_as_many_seconds_as_its_node_says() {
+    for (name, seconds) in [("node0", 0), ("node1", 1), ("node3", 3), ("node-a", 0)] {
+        let mut world = World::of::<NodeNumber>();
+        world.put(node(name));
+        world.put(pod("web"));
+        world.run();
+        for waited in 0..seconds {
+            assert_eq!(
+                world.place_of("web"),
+                format!("at Permit on {name} for {}s: NodeNumber", seconds - waited)
+            );
+            world.pass(1);
+        }
+        assert_eq!(world.node_of("web"), Some(name));
     }
+}
+
+#[test]
+fn a_pod_goes_to_the_node_with_its_number() {
+    let config = include_str!("../scheduler-config.yaml");
+    let mut world = World::with_plugins(config, |plugins| plugins.add::<NodeNumber>());
+    for number in 1..=9 {
+        world.put(node(&format!("node{number}")));
+        world.put(pod(&format!("pod{number}")).scheduler("number-scheduler"));
+    }
+    world.pass(9);
+    for number in 1..=9 {
+        assert_eq!(world.node_of(&format!("pod{number}")), Some(format!("node{number}").as_str()));
+    }
+}
+
+#[test]
+fn it_is_what_it_declares() {
+    check_points!(NodeNumber);
+    check_reads::<NodeNumber>();
 }
 
 #[test]

@@ -1,7 +1,9 @@
-//! What the plugin says, when it wakes pods up, and what `config check` says about its configurations.
+//! What the plugin says, when it wakes pods up, what becomes of one, and what `config check` says about its configurations.
 
 use sample2::Sample2;
-use supercargo_sdk::testkit::{added, cluster, node, pod, trial, updated};
+use supercargo_sdk::testkit::{
+    World, added, check_points, check_reads, cluster, json, node, only, pod, trial, updated,
+};
 use supercargo_sdk::{Actions, Hint};
 
 #[test]
@@ -31,6 +33,28 @@ fn a_label_wakes_pods_up() {
             ("a node comes without it", added(node("n")), Hint::Skip),
         ],
     );
+}
+
+#[test]
+fn a_pod_is_pending_until_a_node_gets_the_label() {
+    let config = include_str!("../scheduler-config.yaml");
+    let mut world = World::with_plugins(config, |plugins| plugins.add::<Sample2>());
+    world.put(node("a"));
+    world.put(node("b"));
+    world.put(pod("web").scheduler("sample-scheduler"));
+    let log = world.run();
+    let event = "FailedScheduling on web: 0/2 nodes are available: 1 Node: a, 1 Node: b.";
+    assert!(only(&log, "FailedScheduling")[0].starts_with(event), "{log:?}");
+    world.change("Node b", &json!({ "metadata": { "labels": { "disk": "ssd" } } }));
+    assert_eq!(world.run(), [""; 0], "another label does not wake it");
+    world.change("Node b", &json!({ "metadata": { "labels": { "cpu": "true" } } }));
+    assert_eq!(only(&world.pass(1), "bind"), ["bind web to b"], "within a second");
+}
+
+#[test]
+fn it_is_what_it_declares() {
+    check_points!(Sample2);
+    check_reads::<Sample2>();
 }
 
 fn config_check(file: &str) -> (String, u8) {

@@ -54,7 +54,7 @@ impl Inquirers {
     }
 
     fn ask(&mut self, asked: PodQuestion, now: Timestamp) {
-        let PodQuestion { ticket, question, source } = asked;
+        let PodQuestion { ticket, question, source, .. } = asked;
         let inquirer = self.by_question.entry(question.name().to_owned());
         let inquirer = inquirer.or_insert_with(|| Inquirer::new(&self.server)).clone();
         let tell = self.tell.clone();

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Acts, Args, Bind, Context, Cycle, Extensions, FieldProblems, Filter, NoArgs, Permit, PermitDecision,
-    Plugin, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult,
-    PreScore, QueueSort, QueuedPod, Registry, Rehearsal, Rejections, Reserve, Score, Status, Step,
+    Acts, Args, Bind, Context, Cycle, Extensions, FieldProblems, Filter, NoArgs, Normalization, Permit,
+    PermitDecision, Plugin, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter,
+    PreFilterResult, PreScore, QueueSort, QueuedPod, Reads, Registry, Rehearsal, Rejections, Reserve, Score,
+    Status, Step,
 };
 use supercargo_model::{NodeRef, Pod, Row};
 
@@ -28,6 +29,7 @@ macro_rules! dummies {
                 type Args = $args;
                 fn new(_: $args) -> Self { $name }
                 fn extensions(points: Extensions<Self>) -> Extensions<Self> { points$(.$point())* }
+                fn reads(&self) -> Reads { Reads::nothing() }
             }
             impl PreEnqueue for $name {
                 fn pre_enqueue(&self, _: &Context<'_>, _: &Pod) -> Status { Status::success() }
@@ -51,6 +53,7 @@ macro_rules! dummies {
             }
             impl Score for $name {
                 fn score(&self, _: &Cycle<'_>, _: NodeRef<'_>) -> Result<i64, Status> { Ok(0) }
+                fn normalization(&self) -> Normalization { Normalization::None }
             }
             impl Reserve for $name {
                 fn reserve(&self, _: &mut Cycle<'_>, _: &mut Acts<'_>, _: NodeRef<'_>) -> Status {

@@ -1,6 +1,12 @@
 //! Warnings.
 
-use super::{HEAD, check, check_hint, plugin_config, plugins};
+use supercargo_framework::Acts;
+use supercargo_framework::{
+    Cycle, Extensions, NoArgs, NodeField, Normalization, Plugin, PodField, PostBind, Reads, Score, Status,
+};
+use supercargo_model::NodeRef;
+
+use super::{HEAD, check, check_hint, plugin_config, plugins, problems_of, support};
 
 #[test]
 fn scoring_without_what_was_worked_out_before() {
@@ -212,4 +218,77 @@ fn ignored_resources_are_replaced() {
         &["W012 profiles[0].pluginConfig[0].args.ignoredResources: extenders replace these by x.y/z"],
     );
     check(&fit("{ignoredResources: []}"), &[]);
+}
+
+/// Scores by what the pod is called, by its first letter, or by nothing; `PostBind` besides, where it does not matter.
+struct Called<const BY: char>;
+
+const NAME: char = 'n';
+const LETTER: char = 'l';
+const NOTHING: char = '-';
+/// By nothing either, but it does not say how its scores are normalised.
+const SILENT: char = '?';
+
+impl<const BY: char> Plugin for Called<BY> {
+    const NAME: &'static str = match BY {
+        NAME => "Called",
+        LETTER => "Initial",
+        SILENT => "Silent",
+        _ => "Uncalled",
+    };
+    type Args = NoArgs;
+
+    fn new(_: NoArgs) -> Self {
+        Called
+    }
+
+    fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+        points.score().post_bind()
+    }
+
+    fn reads(&self) -> Reads {
+        let reads = Reads::nothing().node(&[NodeField::Name]);
+        match BY {
+            NAME => reads.pod(&[PodField::Name]),
+            LETTER => reads.pod(&[PodField::Name]).alike(),
+            _ => reads,
+        }
+    }
+}
+
+impl<const BY: char> Score for Called<BY> {
+    fn score(&self, _: &Cycle<'_>, _: NodeRef<'_>) -> Result<i64, Status> {
+        Ok(0)
+    }
+
+    fn normalization(&self) -> Normalization {
+        if BY == SILENT { Normalization::Unknown } else { Normalization::None }
+    }
+}
+
+impl<const BY: char> PostBind for Called<BY> {
+    fn post_bind(&self, _: &mut Cycle<'_>, _: &mut Acts<'_>, _: NodeRef<'_>) {}
+}
+
+#[test]
+fn a_plugin_whose_answers_cannot_be_kept() {
+    let mut registry = support::registry();
+    registry.register::<Called<NAME>>().expect("the name is free");
+    registry.register::<Called<LETTER>>().expect("the name is free");
+    registry.register::<Called<NOTHING>>().expect("the name is free");
+    registry.register::<Called<SILENT>>().expect("the name is free");
+    for (enabled, is_warned) in [
+        ("{multiPoint: {enabled: [{name: Called}]}}", true),
+        ("{score: {enabled: [{name: Called}]}}", true),
+        ("{postBind: {enabled: [{name: Called}]}}", false),
+        ("{multiPoint: {enabled: [{name: Silent}]}}", true),
+        ("{multiPoint: {enabled: [{name: Initial}]}}", false),
+        ("{multiPoint: {enabled: [{name: Uncalled}]}}", false),
+    ] {
+        let problems = problems_of(&plugins(enabled), &registry);
+        let codes: Vec<(&str, &str)> =
+            problems.iter().map(|problem| (problem.code, problem.path.as_str())).collect();
+        let expected: &[(&str, &str)] = if is_warned { &[("W021", "profiles[0].plugins")] } else { &[] };
+        assert_eq!(codes, expected, "{enabled}");
+    }
 }

@@ -8,15 +8,14 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
-use supercargo_framework::{
-    Cell, ColumnView, Columns, Context, Cycle, CycleState, MAX_NODE_SCORE, Named, Score, Status,
-};
+use supercargo_framework::{Cell, ColumnView, Columns, Context, Cycle, CycleState, MAX_NODE_SCORE, Status};
 use supercargo_model::{KindId, NodeRef, Pod, Row};
 
 use super::class::Indexed;
 use super::counting::Counting;
 use super::kernels::{self, Others, RowBuffers};
-use super::local::{LocalPlugins, LocalScore};
+use super::local::{LocalPlugins, LocalScore, remember};
+use super::ranged::{RangeOutcome, RangedScores};
 use super::rejections::Rejections;
 use super::table::{ChangedRow, Table};
 use super::tree::{ABSENT, Plane};
@@ -67,6 +66,7 @@ pub(super) struct Base {
     cursor: Option<u64>,
     census: u64,
     shape_answers: ShapeAnswers,
+    ranged: RangedScores,
     rejections: Option<Rejections>,
     /// A plugin failed, or answered what cannot be kept: no class may use this base.
     broken: bool,
@@ -141,6 +141,7 @@ impl Base {
             cursor: None,
             census: 0,
             shape_answers: ShapeAnswers::default(),
+            ranged: RangedScores::default(),
             rejections: None,
             broken: false,
             last_used: 0,
@@ -158,6 +159,7 @@ impl Base {
             scores: vec![Vec::new(); self.plugins.scores.len()],
             relative: vec![Vec::new(); self.plugins.relative.len()],
         };
+        self.ranged = RangedScores::of(&self.plugins.ranged);
         self.pod = class.pod.clone();
         self.state = class.state.clone();
         self.kinds = class.kinds.clone();
@@ -170,9 +172,20 @@ impl Base {
         &self.plugins.relative
     }
 
+    /// Whether a decision has to look at all feasible rows: what holds for some of them is not known.
+    pub(super) fn is_ranged(&self) -> bool {
+        !self.ranged.is_empty()
+    }
+
+    /// How many rows are feasible.
+    pub(super) fn feasible(&self) -> usize {
+        self.planes.iter().map(Plane::len).sum()
+    }
+
     /// About how many bytes it takes.
     pub(super) fn bytes(&self) -> usize {
-        self.values.len() * 11 + self.planes.iter().map(Plane::bytes).sum::<usize>()
+        self.values.len() * (11 + self.ranged.bytes_per_row())
+            + self.planes.iter().map(Plane::bytes).sum::<usize>()
     }
 
     /// Reads what will be needed next of a row that a pod goes to.
@@ -194,9 +207,10 @@ impl Base {
         let changed = self.cursor.filter(|_| census_holds).and_then(|cursor| table.log.since(cursor));
         match changed {
             Some([]) => return !self.broken,
-            Some(rows) if rows.len() <= table.rows() / REBUILD_SHARE + 1 && !self.broken => {
-                self.refresh(context, rows, table, counting);
-            }
+            Some(rows)
+                if rows.len() <= table.rows() / REBUILD_SHARE + 1
+                    && !self.broken
+                    && self.refresh(context, rows, table, counting) => {}
             _ => self.rebuild(context, table, counting, generation),
         }
         (self.cursor, self.census) = (Some(end), table.census);
@@ -214,8 +228,14 @@ impl Base {
         }
     }
 
-    /// Looks at some rows again.
-    fn refresh(&mut self, context: &Context<'_>, rows: &[ChangedRow], table: &Table, counting: &Counting) {
+    /// Looks at some rows again; false if all have to be looked at.
+    fn refresh(
+        &mut self,
+        context: &Context<'_>,
+        rows: &[ChangedRow],
+        table: &Table,
+        counting: &Counting,
+    ) -> bool {
         self.grow(table.rows());
         let pod = self.pod.clone();
         let cycle = Cycle::resume(&pod, context.clone(), std::mem::take(&mut self.state));
@@ -229,12 +249,18 @@ impl Base {
             columns.view(0..rows.len())
         });
         self.evaluate(&cycle, RowSelection::These(rows), numbers, table, found, others);
-        for (position, changed) in rows.iter().enumerate() {
-            let sum = found.passed[position].then_some(found.sums[position]);
-            self.replace(&cycle, *changed, sum, table, counting);
+        let outcome = self.ranged.score(&cycle, rows, table, found);
+        self.broken |= outcome == RangeOutcome::Failed;
+        let holds = outcome != RangeOutcome::Moved;
+        if holds {
+            for (position, changed) in rows.iter().enumerate() {
+                let sum = found.passed[position].then_some(found.sums[position]);
+                self.replace(&cycle, *changed, sum, table, counting);
+            }
         }
         self.buffers = Some(buffers);
         self.state = cycle.into_state();
+        holds
     }
 
     /// Takes note of what was found out about a row: the sum of its scores, if it is feasible.
@@ -332,7 +358,7 @@ impl Base {
         let mut raw = Vec::with_capacity(self.plugins.relative.len());
         for (score, answers) in self.plugins.relative.iter().zip(&mut self.shape_answers.relative) {
             let cache = score.by_shape.then_some(answers);
-            let score = score_of(&score.named, cycle, node, shape, cache);
+            let score = score.of_row(cycle, node, shape, cache);
             self.broken |= score.is_none();
             raw.push(score.unwrap_or(0));
         }
@@ -372,8 +398,10 @@ impl Base {
         let cycle = Cycle::resume(&pod, context.clone(), std::mem::take(&mut self.state));
         let mut buffers = self.buffers.take().unwrap_or_default();
         let Buffers { rows: found, others, .. } = &mut *buffers;
+        *others = Others::default();
         table.refresh_columns(context.cluster);
         self.evaluate(&cycle, RowSelection::All(rows), table.numbers(), table, found, others);
+        self.broken |= self.ranged.score_all(&cycle, table, found) == RangeOutcome::Failed;
         let sums = found.passed.iter().zip(&found.sums);
         self.values.clear();
         self.values.extend(sums.map(|(passed, sum)| if *passed { value_of(*sum) } else { ABSENT }));
@@ -413,11 +441,11 @@ impl Base {
         }
         self.broken |= !kernels::run(&self.plugins, cycle, numbers, rows, others);
         self.try_earlier_filters(cycle, selected, table, rows, others);
-        for index in &others.filters {
-            self.filter(*index, cycle, selected, table, &mut rows.passed);
+        for index in others.filters.iter() {
+            self.filter(index, cycle, selected, table, &mut rows.passed);
         }
-        for index in &others.scores {
-            self.score(*index, cycle, selected, table, &rows.passed, &mut rows.sums);
+        for index in others.scores.iter() {
+            self.score(index, cycle, selected, table, &rows.passed, &mut rows.sums);
         }
     }
 
@@ -432,8 +460,8 @@ impl Base {
         others: &Others,
     ) {
         let asked_at_once =
-            (0..self.plugins.filters.len()).rev().find(|position| !others.filters.contains(position));
-        let Some(last) = asked_at_once.filter(|last| others.filters.iter().any(|position| position < last))
+            (0..self.plugins.filters.len()).rev().find(|position| !others.filters.contains(*position));
+        let Some(last) = asked_at_once.filter(|last| others.filters.iter().any(|position| position < *last))
         else {
             return;
         };
@@ -442,8 +470,8 @@ impl Base {
         rejected.clear();
         rejected.extend(passed.iter().enumerate().map(|(position, passed)| !passed && is_occupied(position)));
         if rejected.contains(&true) {
-            for position in others.filters.iter().filter(|position| **position < last) {
-                self.filter(*position, cycle, selected, table, rejected);
+            for position in others.filters.iter().filter(|position| *position < last) {
+                self.filter(position, cycle, selected, table, rejected);
             }
         }
     }
@@ -482,14 +510,14 @@ impl Base {
         passed: &[bool],
         sums: &mut [i32],
     ) {
-        let LocalScore { named, by_shape, weight } = &self.plugins.scores[index];
-        let mut cache = by_shape.then_some(&mut self.shape_answers.scores[index]);
+        let score = &self.plugins.scores[index];
+        let mut cache = score.by_shape.then_some(&mut self.shape_answers.scores[index]);
         for position in (0..passed.len()).filter(|position| passed[*position]) {
             let row = selected.row(position);
             let (node, shape) = (cycle.cluster().node(Row(row)), table.shapes[row as usize] as usize);
-            match score_of(named, cycle, node, shape, cache.as_deref_mut()) {
-                Some(score) if (0..=MAX_NODE_SCORE).contains(&score) => {
-                    sums[position] += (score * weight) as i32;
+            match score.of_row(cycle, node, shape, cache.as_deref_mut()) {
+                Some(found) if (0..=MAX_NODE_SCORE).contains(&found) => {
+                    sums[position] += (found * score.weight) as i32;
                 }
                 _ => self.broken = true,
             }
@@ -553,30 +581,3 @@ impl Base {
 
 /// No profile has more plugins than this whose scores are normalised over the feasible rows.
 pub(super) const RELATIVE_SCORES_MAX: usize = 8;
-
-fn score_of(
-    named: &Named<dyn Score>,
-    cycle: &Cycle<'_>,
-    node: NodeRef<'_>,
-    shape: usize,
-    cache: Option<&mut Vec<Option<i64>>>,
-) -> Option<i64> {
-    match cache {
-        None => named.run(|plugin| plugin.score(cycle, node)).ok(),
-        Some(cache) => match cache.get(shape) {
-            Some(Some(score)) => Some(*score),
-            _ => {
-                let score = named.run(|plugin| plugin.score(cycle, node)).ok()?;
-                remember(cache, shape, score);
-                Some(score)
-            }
-        },
-    }
-}
-
-fn remember<T: Clone>(answers: &mut Vec<Option<T>>, shape: usize, answer: T) {
-    if answers.len() <= shape {
-        answers.resize(shape + 1, None);
-    }
-    answers[shape] = Some(answer);
-}

@@ -14,6 +14,7 @@ use super::base::{PartKey, RELATIVE_SCORES_MAX};
 use super::class::{BaseKey, ClassCounter, ClassFilter, ClassScore, ClassTerm, Indexed, namespace_labels};
 use super::counting::{Counting, SourceId, TallyId};
 use super::local::{LocalFilter, LocalPlugins, LocalScore};
+use super::plain::{PlainReason, VERDICT};
 use super::recipe::{PluginSet, Recipe, RecipePlugin};
 
 /// Scores above this do not fit beside each other into the values of rows.
@@ -49,30 +50,40 @@ impl Blueprint {
         }
     }
 
-    /// None if the plugins' answers for such pods cannot be kept.
+    /// An error if the plugins' answers for such pods cannot be kept.
     pub(super) fn draw(
         recipe: &Arc<Recipe>,
         concerned: PluginSet,
         profile: &Profile,
         mut cycle: Cycle<'_>,
-    ) -> Option<Self> {
+    ) -> Result<Self, PlainReason> {
         let pod = cycle.pod;
         // The claim of an ephemeral volume has the pod's name: such pods are all different.
         if pod.spec.volumes.iter().any(|volume| matches!(volume.source, VolumeSource::Ephemeral)) {
-            return None;
+            return Err(PlainReason::general(
+                "the pod has an ephemeral volume, whose claim has the pod's name",
+            ));
         }
         let mut blueprint = Blueprint::empty(recipe, concerned);
         blueprint.draw_filters(concerned, profile, &mut cycle)?;
         blueprint.draw_scores(concerned, profile, &mut cycle)?;
         blueprint.state = cycle.into_state();
-        Some(blueprint)
+        Ok(blueprint)
     }
 
-    fn draw_filters(&mut self, concerned: PluginSet, profile: &Profile, cycle: &mut Cycle<'_>) -> Option<()> {
+    fn draw_filters(
+        &mut self,
+        concerned: PluginSet,
+        profile: &Profile,
+        cycle: &mut Cycle<'_>,
+    ) -> Result<(), PlainReason> {
         let recipe = self.recipe.clone();
         let mut skipped = PluginSet::EMPTY;
         let mut counted: Vec<Option<Arc<dyn CountedFilter>>> = vec![None; profile.filter.len()];
         for (named, plugin) in profile.pre_filter.iter().zip(recipe.pre_filters()) {
+            if plugin.is_verdict {
+                continue;
+            }
             // Where a filter counts, nobody needs what its PreFilter would leave.
             if let Some(filter) = plugin.filter {
                 counted[filter] = profile.filter[filter].run(|plugin| plugin.counted(cycle));
@@ -80,33 +91,43 @@ impl Blueprint {
                     continue;
                 }
             }
-            if concerned.contains(plugin.number) && !plugin.is_stable {
-                return None;
-            }
+            plugin.check_stable(concerned)?;
             match named.run(|plugin| plugin.pre_filter(cycle)) {
                 PreFilterResult::AllNodes => {}
                 PreFilterResult::Skip => skipped.insert(plugin.number),
-                PreFilterResult::OnlyNodes(_) | PreFilterResult::Reject(_) => return None,
+                PreFilterResult::OnlyNodes(_) | PreFilterResult::Reject(_) => {
+                    return Err(PlainReason::of(named.name, VERDICT));
+                }
             }
         }
         for ((named, plugin), counted) in profile.filter.iter().zip(recipe.filters()).zip(counted) {
             if let Some(counted) = counted {
                 self.filters.push((named.name, counted));
             } else if concerned.contains(plugin.number) && !skipped.contains(plugin.number) {
-                // A row is rejected by the first filter that rejects it. Those that count come last. What PostFilter finds
-                // out about a row is kept until the row changes, so filters may not depend on the census.
-                if !plugin.is_local || plugin.reads_census || !self.filters.is_empty() {
-                    return None;
+                plugin.check_kept()?;
+                // What PostFilter finds out about a row is kept until the row changes.
+                if plugin.reads_census {
+                    return Err(PlainReason::of(named.name, "its Filter reads facts of all nodes together"));
                 }
-                self.plugins.filters.push(LocalFilter { named: named.clone(), by_shape: plugin.is_by_shape });
+                self.plugins.filters.push(LocalFilter {
+                    named: named.clone(),
+                    by_shape: plugin.is_by_shape,
+                    // A row is rejected by the first filter that rejects it, and filters that count are asked last here.
+                    is_late: !self.filters.is_empty(),
+                });
                 self.asked.insert(plugin.number);
                 self.note(plugin);
             }
         }
-        Some(())
+        Ok(())
     }
 
-    fn draw_scores(&mut self, concerned: PluginSet, profile: &Profile, cycle: &mut Cycle<'_>) -> Option<()> {
+    fn draw_scores(
+        &mut self,
+        concerned: PluginSet,
+        profile: &Profile,
+        cycle: &mut Cycle<'_>,
+    ) -> Result<(), PlainReason> {
         let recipe = self.recipe.clone();
         let mut skipped = PluginSet::EMPTY;
         let mut counted: Vec<Option<Arc<dyn CountedScore>>> = vec![None; profile.score.len()];
@@ -117,14 +138,12 @@ impl Blueprint {
                     continue;
                 }
             }
-            if concerned.contains(plugin.number) && !plugin.is_stable {
-                return None;
-            }
+            plugin.check_stable(concerned)?;
             let status = named.run(|plugin| plugin.pre_score(cycle, &[]));
             if status.is_skip() {
                 skipped.insert(plugin.number);
             } else if !status.is_success() {
-                return None;
+                return Err(PlainReason::of(named.name, "its PreScore fails"));
             }
         }
         let mut highest = 0;
@@ -136,16 +155,23 @@ impl Blueprint {
             if !concerned.contains(plugin.number) || skipped.contains(plugin.number) {
                 continue;
             }
-            if !plugin.is_local || *weight < 0 {
-                return None;
+            plugin.check_kept()?;
+            if *weight < 0 {
+                return Err(PlainReason::of(named.name, "its weight is negative"));
             }
             self.scored.insert(plugin.number);
             let score = LocalScore { named: named.clone(), weight: *weight, by_shape: plugin.is_by_shape };
             match named.plugin.normalization() {
-                Normalization::Unknown => return None,
+                Normalization::Unknown => {
+                    return Err(PlainReason::of(named.name, "it does not say how its scores are normalised"));
+                }
                 Normalization::None => {
-                    highest += weight.checked_mul(MAX_NODE_SCORE)?;
+                    highest = weight.saturating_mul(MAX_NODE_SCORE).saturating_add(highest);
                     self.plugins.scores.push(score);
+                }
+                Normalization::ByRange => {
+                    highest = weight.saturating_mul(MAX_NODE_SCORE).saturating_add(highest);
+                    self.plugins.ranged.push(score);
                 }
                 Normalization::ByValues => {
                     self.plugins.relative_reads_pods |= plugin.reads_pods;
@@ -154,7 +180,13 @@ impl Blueprint {
             }
             self.note(plugin);
         }
-        (highest <= VALUE_MAX && self.plugins.relative.len() <= RELATIVE_SCORES_MAX).then_some(())
+        if highest > VALUE_MAX {
+            return Err(PlainReason::general("the weights of the scores are too high"));
+        }
+        if self.plugins.relative.len() > RELATIVE_SCORES_MAX {
+            return Err(PlainReason::general("too many plugins normalise their scores"));
+        }
+        Ok(())
     }
 
     fn note(&mut self, plugin: &RecipePlugin) {
@@ -212,7 +244,10 @@ impl Blueprint {
         }
         let all = counters.iter().chain(terms.iter().map(|term| &term.counter));
         let by_row = all.filter(|counter| counter.is_by_row).copied().collect();
-        let base_key = Arc::new(BaseKey::of(profile, pod, self.fields, [self.asked, self.scored], keys));
+        let is_asked = |number| self.asked.contains(number) || self.scored.contains(number);
+        let alike = self.recipe.alike(pod, is_asked);
+        let base_key =
+            Arc::new(BaseKey::of(profile, pod, self.fields, [self.asked, self.scored], keys, alike));
         let kinds = self.kinds.into_iter().map(|kind| (kind, cluster.objects().version(kind))).collect();
         Indexed {
             pod: pod.clone(),

@@ -6,6 +6,7 @@ use supercargo_model::Row;
 use super::base::Base;
 use super::class::Indexed;
 use super::groups::{GroupRows, Member, normalize};
+use super::plain::{PARTIAL_RANGE, UNKEPT_ANSWERS};
 use super::tree::Plane;
 use super::{Found, Index, Question};
 use crate::chance::{Ties, drawn_row};
@@ -26,7 +27,14 @@ impl Index {
             let member = scratch.members[0];
             let best = best_value(member, 0, indexed, base, &scratch.singles);
             let row = first_row(member, best, 0, indexed, base, &scratch.singles);
-            return row.map_or(Found::Unknown, |row| Found::Place { row: Row(row), score: 0, feasible });
+            return row.map_or(Found::Unknown(UNKEPT_ANSWERS), |row| Found::Place {
+                row: Row(row),
+                score: 0,
+                feasible,
+            });
+        }
+        if base.is_ranged() && feasible != base.feasible() {
+            return Found::Unknown(PARTIAL_RANGE);
         }
         let Row(start) = drawn_row(context.cluster, context.seed);
         scratch.totals.clear();
@@ -50,7 +58,7 @@ impl Index {
             }
             indexed.state = cycle.into_state();
             if !normalized {
-                return Found::Unknown;
+                return Found::Unknown(UNKEPT_ANSWERS);
             }
         }
         let mut scores = std::mem::take(&mut scratch.scores);
@@ -71,7 +79,7 @@ impl Index {
         }
         match self.pick(question, indexed, base, best) {
             Some(row) => Found::Place { row, score: best, feasible },
-            None => Found::Unknown,
+            None => Found::Unknown(UNKEPT_ANSWERS),
         }
     }
 

@@ -13,6 +13,7 @@ use super::base::PartKey;
 use super::blueprint::Blueprint;
 use super::counting::{Counting, SourceId, TallyId};
 use super::local::LocalPlugins;
+use super::plain::{PlainReason, UNKEPT_ANSWERS};
 use super::planes::Planes;
 use super::project::project;
 use super::recipe::{PluginSet, Recipe};
@@ -26,6 +27,8 @@ pub(super) struct ClassKey {
     annotations: Option<Interned<Labels>>,
     namespace: Arc<str>,
     controller: Option<Interned<ControllerReference>>,
+    /// What plugins say that have their own word on which pods are alike.
+    alike: Vec<u64>,
 }
 
 /// What all pods of a base have in common.
@@ -40,12 +43,13 @@ pub(super) struct BaseKey {
     /// The plugins that filter, and those that score: whether a plugin does may depend on more than these fields.
     plugins: [PluginSet; 2],
     keys: Vec<PartKey>,
+    alike: Vec<u64>,
 }
 
 /// A class of pods.
 pub(super) struct Class {
-    /// How it is decided; none if only by asking every plugin about every row.
-    pub(super) indexed: Option<Indexed>,
+    /// How it is decided; why not, if only by asking every plugin about every row.
+    pub(super) indexed: Result<Indexed, PlainReason>,
     kinds: Vec<(KindId, u64)>,
     objects_version: u64,
     key_epochs: Vec<(usize, u64)>,
@@ -129,8 +133,9 @@ impl ClassCounter {
 }
 
 impl ClassKey {
-    pub(super) fn of(profile: usize, pod: &Pod, fields: FieldSet<PodField>) -> Self {
+    pub(super) fn of(profile: usize, pod: &Pod, fields: FieldSet<PodField>, alike: Vec<u64>) -> Self {
         ClassKey {
+            alike,
             profile,
             spec: project(&pod.spec, fields),
             labels: pod.labels.clone(),
@@ -143,9 +148,9 @@ impl ClassKey {
 
 impl Class {
     /// A class whose pods are decided the plain way.
-    fn plain(pod: &Arc<Pod>) -> Self {
+    fn plain(pod: &Arc<Pod>, reason: PlainReason) -> Self {
         Class {
-            indexed: None,
+            indexed: Err(reason),
             kinds: Vec::new(),
             objects_version: 0,
             key_epochs: Vec::new(),
@@ -181,8 +186,8 @@ impl Class {
     }
 
     /// Gives back what the class uses.
-    pub(super) fn release(&mut self, counting: &mut Counting) {
-        let Some(indexed) = self.indexed.take() else { return };
+    pub(super) fn release(self, counting: &mut Counting) {
+        let Ok(indexed) = &self.indexed else { return };
         for counter in indexed.counters.iter().chain(indexed.terms.iter().map(|term| &term.counter)) {
             counting.release(counter.source, counter.tally);
         }
@@ -197,7 +202,7 @@ impl Class {
         counting: &mut Counting,
     ) -> Self {
         let (cluster, pod) = (cycle.cluster(), cycle.pod);
-        let mut class = Class::plain(pod);
+        let mut class = Class::plain(pod, UNKEPT_ANSWERS);
         class.objects_version = cluster.objects().latest_version();
         class.terms_seen = counting.new_term_count();
         let concerned = recipe.concerned(pod);
@@ -205,9 +210,10 @@ impl Class {
             let kinds = plugin.kinds.iter().map(|kind| (*kind, cluster.objects().version(*kind)));
             class.kinds.extend(kinds);
         }
-        let Some(blueprint) = Blueprint::draw(recipe, concerned, profile, cycle) else { return class };
-        class.roles = blueprint.roles();
-        class.indexed = Some(blueprint.build(profile_number, pod, cluster, counting, &mut class.key_epochs));
+        class.indexed = Blueprint::draw(recipe, concerned, profile, cycle).map(|blueprint| {
+            class.roles = blueprint.roles();
+            blueprint.build(profile_number, pod, cluster, counting, &mut class.key_epochs)
+        });
         class
     }
 }
@@ -219,9 +225,11 @@ impl BaseKey {
         fields: FieldSet<PodField>,
         plugins: [PluginSet; 2],
         keys: Vec<PartKey>,
+        alike: Vec<u64>,
     ) -> Self {
         let reads = |field| fields.contains(field);
         BaseKey {
+            alike,
             profile,
             spec: project(&pod.spec, fields),
             labels: reads(PodField::Labels).then(|| pod.labels.clone()),

@@ -15,6 +15,8 @@
 //! - *blueprint* (`blueprint.rs`): works out how a new class is decided; what comes of it is the class's [`Indexed`].
 //! - *local* plugin (`local.rs`): its answer about a row depends on nothing but the row, so that it can be kept.
 //! - *relative* score: one that is normalised among the feasible rows, so that it is kept as the plugin gave it.
+//! - *ranged* score (`ranged.rs`): one that is normalised by the lowest and the highest, and kept as it comes out.
+//! - *verdict*: what a PreFilter plugin says of a pod that says nothing about nodes; it is asked for with every decision.
 //!
 //! About rows:
 //!
@@ -55,8 +57,10 @@ mod keys;
 mod label_groups;
 mod limits;
 mod local;
+mod plain;
 mod planes;
 mod project;
+mod ranged;
 mod recipe;
 mod rejections;
 mod slots;
@@ -68,7 +72,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use supercargo_framework::{Code, Context, Cycle, NodeScore, Plan, Profile, Status};
+use supercargo_framework::{Code, Context, Cycle, NodeScore, Plan, PreFilterResult, Profile, Status};
 use supercargo_model::cluster::Change;
 use supercargo_model::{Cluster, Pod, Row, Snapshot};
 
@@ -80,6 +84,7 @@ use class::{Class, ClassCounter, ClassKey, Indexed};
 use counting::Counting;
 use groups::Scratch;
 pub use limits::{IndexLimits, IndexStatistics};
+pub use plain::{PlainDecisions, PlainReason};
 use planes::Planes;
 use recipe::Recipe;
 use slots::Slots;
@@ -107,6 +112,8 @@ pub(crate) struct Index {
     findings: RefCell<FindingTable>,
     limits: IndexLimits,
     statistics: IndexStatistics,
+    /// What was left to the plain way, and why.
+    plain: PlainDecisions,
 }
 
 #[derive(Default)]
@@ -116,6 +123,10 @@ struct Classes {
     by_key: FxHashMap<Arc<ClassKey>, usize>,
     /// Classes by where the parts of their pods are kept. The pods are held so that the addresses stay theirs.
     by_address: FxHashMap<[usize; 6], (usize, Arc<Pod>)>,
+    /// What plugins said that have their own word on which pods are alike, and a number for it.
+    alike: FxHashMap<Vec<u64>, usize>,
+    /// The last of those numbers. None is used twice, because addresses may outlive what they were found with.
+    alike_numbers: usize,
 }
 
 /// A question to the index.
@@ -166,6 +177,11 @@ impl Index {
             bases_dropped: self.statistics.bases_dropped + self.bases.dropped,
             ..self.statistics
         }
+    }
+
+    /// What it left to the plain way since the last time, and why.
+    pub(crate) fn take_plain_decisions(&mut self) -> PlainDecisions {
+        std::mem::take(&mut self.plain)
     }
 
     /// Takes note of all changes of the cluster.
@@ -226,7 +242,7 @@ impl Index {
             let (row, pod, difference) = match change {
                 Change::PodAdded { row, pod } => (row.0, pod, 1),
                 Change::PodRemoved { row, pod } => (row.0, pod, -1),
-                Change::Nominations { row } => {
+                Change::Nominations { row } | Change::Fact { row } => {
                     self.table.log.note(row.0, self.table.rows());
                     continue;
                 }
@@ -255,35 +271,49 @@ impl Index {
     pub(crate) fn decide<'a>(&'a mut self, question: &Question<'a>) -> Answer<'a> {
         let Question { profile, context, pod, rules, .. } = question;
         if pod.node_name.is_some() || is_sampled(profile, *rules) {
-            return Answer::Unknown;
+            return self.leave(plain::NO_SEARCH);
         }
         self.clock += 1;
-        let Some(recipe) = self.recipes[question.profile_number].clone() else { return Answer::Unknown };
+        let Some(recipe) = self.recipes[question.profile_number].clone() else {
+            return self.leave(plain::TOO_MANY_PLUGINS);
+        };
+        if recipe.has_verdicts()
+            && let Some(reason) = rejected_outright(question, &recipe)
+        {
+            return self.leave(reason);
+        }
         let class_number = self.class(question, &recipe);
         let mut class = self.classes.list.lend(class_number).expect("the class was just found");
         class.last_used = self.clock;
         let answer = match &mut class.indexed {
-            None => Found::Unknown,
-            Some(indexed) => self.decide_indexed(question, indexed),
+            Err(reason) => Found::Unknown(*reason),
+            Ok(indexed) => self.decide_indexed(question, indexed),
         };
         self.classes.list.give_back(class_number, class);
         match answer {
-            Found::Unknown => self.statistics.left += 1,
-            Found::Place { .. } | Found::Unfit { .. } => self.statistics.answered += 1,
-        }
-        match answer {
-            Found::Unknown => Answer::Unknown,
+            Found::Unknown(reason) => self.leave(reason),
             Found::Place { row, score, feasible } => {
+                self.statistics.answered += 1;
                 let plans = self.plans(question, class_number, row);
                 Answer::Place { row, score, feasible, plans }
             }
             Found::Unfit { base } => {
+                let known = self.classes.list.get(class_number).is_some_and(|class| {
+                    class.indexed.as_ref().is_ok_and(|indexed| {
+                        let base = self.bases.get_mut(base);
+                        Unfit::is_known(indexed, base, &self.table, context)
+                    })
+                });
+                if !known || recipe.verdict_is_needed_later(profile) {
+                    return self.leave(plain::UNKEPT_REASONS);
+                }
+                self.statistics.answered += 1;
                 let class = self.classes.list.get(class_number).expect("it was just put back");
                 let indexed = class.indexed.as_ref().expect("an unfit pod's class was decided by the index");
                 let base = self.bases.get_mut(base);
                 let findings =
                     Findings::new(&self.findings, self.limits.findings, class.generation, &self.table.log);
-                match Unfit::new(indexed, base, &self.scratch, &self.table, context, findings) {
+                match Unfit::new(indexed, base, &self.scratch, findings) {
                     Some(unfit) => Answer::Unfit(unfit),
                     None => Answer::Unknown,
                 }
@@ -291,9 +321,16 @@ impl Index {
         }
     }
 
+    /// Leaves a decision to the plain way.
+    fn leave(&mut self, reason: PlainReason) -> Answer<'static> {
+        self.statistics.left += 1;
+        *self.plain.entry(reason).or_default() += 1;
+        Answer::Unknown
+    }
+
     /// What has to be done on the chosen row first.
     fn plans(&self, question: &Question<'_>, class: usize, row: Row) -> Vec<(&'static str, Plan)> {
-        let indexed = self.classes.list.get(class).and_then(|class| class.indexed.as_ref());
+        let indexed = self.classes.list.get(class).and_then(|class| class.indexed.as_ref().ok());
         match indexed {
             Some(indexed) if indexed.has_plans => {
                 let cycle = Cycle::resume(question.pod, question.context.clone(), indexed.state.clone());
@@ -311,7 +348,7 @@ impl Index {
             && let Some(row) = cluster.row_of(name)
         {
             if !indexed.filters.is_empty() || rules.score_single_node {
-                return Found::Unknown;
+                return Found::Unknown(plain::NOMINATIONS);
             }
             if filter_with_nominees(question, indexed, row).is_success() {
                 return Found::Place { row, score: 0, feasible: 1 };
@@ -322,14 +359,16 @@ impl Index {
         let mut base = self.bases.take(base_number);
         base.last_used = self.clock;
         let usable = base.catch_up(context, &mut self.table, &self.counting, self.clock);
-        let found = if usable && self.gather_singles(question, indexed, &base) {
+        let found = if !usable {
+            Found::Unknown(plain::UNKEPT_ANSWERS)
+        } else if self.gather_singles(question, indexed, &base) {
             self.scratch.form(indexed, &base, &mut self.counting);
             match self.scratch.filter(indexed) {
                 0 => Found::Unfit { base: base_number },
                 feasible => self.choose(question, indexed, &base, feasible),
             }
         } else {
-            Found::Unknown
+            Found::Unknown(plain::NOMINATIONS)
         };
         if let Found::Place { row, .. } = found {
             // The pod will be put there, and then the row is looked at again: all of that comes from memory at once.
@@ -405,8 +444,9 @@ impl Index {
     /// The number of the pod's class, brought up to date.
     fn class(&mut self, question: &Question<'_>, recipe: &Arc<Recipe>) -> usize {
         let Question { profile_number, pod, .. } = question;
+        let alike = if recipe.has_alike() { recipe.alike(pod, |_| true) } else { Vec::new() };
         let address = [
-            *profile_number,
+            *profile_number + self.recipes.len() * self.classes.alike_number(&alike),
             pod.spec.address(),
             pod.labels.address(),
             pod.annotations.address(),
@@ -418,7 +458,7 @@ impl Index {
             Some(number) => number,
             None => {
                 self.make_room();
-                let key = ClassKey::of(*profile_number, pod, recipe.fields);
+                let key = ClassKey::of(*profile_number, pod, recipe.fields, alike);
                 let number = match self.classes.by_key.get(&key) {
                     Some(number) => *number,
                     None => {
@@ -455,12 +495,13 @@ impl Index {
     fn make_room(&mut self) {
         if self.classes.by_address.len() >= self.limits.addresses {
             self.classes.by_address.clear();
+            self.classes.alike.clear();
         }
         if self.classes.by_key.len() >= self.limits.classes {
             let mut used: Vec<u64> = self.classes.list.values().map(|class| class.last_used).collect();
             used.sort_unstable();
             let oldest_kept = used[used.len() / 2];
-            for mut class in self.classes.list.remove_unless(|class| class.last_used >= oldest_kept) {
+            for class in self.classes.list.remove_unless(|class| class.last_used >= oldest_kept) {
                 class.release(&mut self.counting);
                 self.statistics.classes_dropped += 1;
             }
@@ -475,7 +516,36 @@ impl Index {
 enum Found {
     Place { row: Row, score: i64, feasible: usize },
     Unfit { base: usize },
-    Unknown,
+    Unknown(PlainReason),
+}
+
+impl Classes {
+    /// A number for what plugins say about which pods are alike; 0 if none says anything.
+    fn alike_number(&mut self, alike: &[u64]) -> usize {
+        if alike.is_empty() {
+            return 0;
+        }
+        if let Some(number) = self.alike.get(alike) {
+            return *number;
+        }
+        self.alike_numbers += 1;
+        self.alike.insert(alike.to_vec(), self.alike_numbers);
+        self.alike_numbers
+    }
+}
+
+/// Why a plugin that has a word on each pod, and says nothing about nodes, keeps the index from deciding; none if it lets it.
+fn rejected_outright(question: &Question<'_>, recipe: &Recipe) -> Option<PlainReason> {
+    let mut cycle = Cycle::new(question.pod, question.context.clone());
+    recipe.verdicts(question.pod).find_map(|position| {
+        let named = &question.profile.pre_filter[position];
+        match named.run(|plugin| plugin.pre_filter(&mut cycle)) {
+            PreFilterResult::AllNodes | PreFilterResult::Skip => None,
+            PreFilterResult::OnlyNodes(_) | PreFilterResult::Reject(_) => {
+                Some(PlainReason::of(named.name, plain::VERDICT))
+            }
+        }
+    })
 }
 
 impl std::fmt::Debug for Index {

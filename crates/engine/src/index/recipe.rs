@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use supercargo_framework::{FieldSet, NodeField, PluginInstance, PodField, Profile, Reads};
 use supercargo_model::{KindId, Pod};
 
+use super::plain::PlainReason;
+
 /// A profile with more plugins than this is decided the plain way.
 const PLUGINS_MAX: usize = u64::BITS as usize;
 
@@ -21,6 +23,10 @@ pub(super) struct Recipe {
     scores: Vec<usize>,
     /// The plugins at PreBind.
     pub(super) pre_binds: Vec<usize>,
+    /// The positions at PreFilter of the plugins that are asked about each pod.
+    verdicts: Vec<usize>,
+    /// The plugins that say which pods are alike.
+    alike: Vec<usize>,
 }
 
 /// A plugin, as far as keeping its answers goes.
@@ -30,16 +36,23 @@ pub(super) struct RecipePlugin {
     /// Whether it takes part at PreFilter and PreScore if it has anything to say there. If not, its other answers may be
     /// errors, also for pods that do not concern it.
     is_prepared: bool,
-    /// Whether answers depend on nothing but the pod, the row, objects whose versions are known, and the census.
-    pub(super) is_local: bool,
-    /// Whether what PreFilter and PreScore say depends on the pod and on objects only.
-    pub(super) is_stable: bool,
+    pub(super) name: &'static str,
+    /// Why answers depend on more than the pod, the row, objects whose versions are known, and the census; none if they do not.
+    pub(super) unkept: Option<&'static str>,
+    /// Why what PreFilter and PreScore say depends on more than the pod and objects; none if it does not.
+    pub(super) unstable: Option<&'static str>,
+    /// Whether the plugin says nothing about nodes, only about the pod as a whole, and may say something else each time.
+    pub(super) is_verdict: bool,
     /// Whether rows of one shape get one answer.
     pub(super) is_by_shape: bool,
     pub(super) reads_census: bool,
     /// Whether answers depend on the pods of the row.
     pub(super) reads_pods: bool,
+    /// The fields by which pods are told apart.
     pub(super) fields: FieldSet<PodField>,
+    /// Whether the plugin itself says which pods are alike.
+    is_alike: bool,
+    /// The kinds of objects that answers depend on, those of which only the object of the row is read left out.
     pub(super) kinds: Vec<KindId>,
     /// Its position among the filters.
     pub(super) filter: Option<usize>,
@@ -47,7 +60,7 @@ pub(super) struct RecipePlugin {
     pub(super) score: Option<usize>,
 }
 
-/// A set of plugins of one profile, by number.
+/// A set of plugins of one profile, by number or by position in a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct PluginSet(u64);
 
@@ -60,6 +73,31 @@ impl PluginSet {
 
     pub(super) fn insert(&mut self, number: usize) {
         self.0 |= 1 << number;
+    }
+
+    /// The numbers, in order.
+    pub(super) fn iter(self) -> impl Iterator<Item = usize> {
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let number = (left != 0).then(|| left.trailing_zeros() as usize)?;
+            left &= left - 1;
+            Some(number)
+        })
+    }
+}
+
+impl RecipePlugin {
+    /// Whether answers about nodes can be kept.
+    pub(super) fn check_kept(&self) -> Result<(), PlainReason> {
+        self.unkept.map_or(Ok(()), |why| Err(PlainReason::of(self.name, why)))
+    }
+
+    /// Whether what the plugin says at PreFilter and PreScore can be kept, if the pod is one of those that concern it.
+    pub(super) fn check_stable(&self, concerned: PluginSet) -> Result<(), PlainReason> {
+        match self.unstable.filter(|_| concerned.contains(self.number)) {
+            Some(why) => Err(PlainReason::of(self.name, why)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -76,27 +114,84 @@ impl Recipe {
         let scores: Vec<usize> = profile.score.iter().map(|(named, _)| named.number).collect();
         let pre_binds = profile.pre_bind.iter().map(|named| named.number).collect();
         let position = |list: &[usize], number: usize| list.iter().position(|other| *other == number);
-        let plugin = |(number, instance): (usize, &PluginInstance)| RecipePlugin {
-            number,
-            is_prepared: (pre_filters.contains(&number) || !instance.implements_pre_filter())
-                && (pre_scores.contains(&number) || !instance.implements_pre_score()),
-            is_local: is_local(&instance.reads),
-            is_stable: is_local(&instance.reads) && !instance.reads.all_nodes,
-            is_by_shape: is_by_shape(&instance.reads),
-            reads_census: instance.reads.all_nodes,
-            reads_pods: [NodeField::Requested, NodeField::Pods]
-                .iter()
-                .any(|field| instance.reads.node.contains(*field)),
-            fields: instance.reads.pod,
-            kinds: instance.reads.kinds.iter().map(|kind| kind.id).collect(),
-            filter: position(&filters, number),
-            score: position(&scores, number),
+        let plugin = |(number, instance): (usize, &PluginInstance)| {
+            let reads = &instance.reads;
+            let (filter, score) = (position(&filters, number), position(&scores, number));
+            let unkept = reads.unkept();
+            let unstable = unkept.or(reads.all_nodes.then_some("it reads facts of all nodes together"));
+            let kinds: Vec<KindId> = reads.kinds.iter().map(|kind| kind.id).collect();
+            let says_nothing_of_nodes = filter.is_none() && score.is_none() && !pre_scores.contains(&number);
+            RecipePlugin {
+                number,
+                name: instance.name,
+                is_prepared: (pre_filters.contains(&number) || !instance.implements_pre_filter())
+                    && (pre_scores.contains(&number) || !instance.implements_pre_score()),
+                unkept,
+                unstable,
+                is_verdict: says_nothing_of_nodes && (unstable.is_some() || !kinds.is_empty()),
+                is_by_shape: is_by_shape(reads),
+                reads_census: reads.all_nodes,
+                reads_pods: [NodeField::Requested, NodeField::Pods]
+                    .iter()
+                    .any(|field| reads.node.contains(*field)),
+                fields: if reads.alike { FieldSet::EMPTY } else { reads.pod },
+                is_alike: reads.alike,
+                kinds: kinds.into_iter().filter(|kind| !reads.of_node.contains(kind)).collect(),
+                filter,
+                score,
+            }
         };
         let plugins: Vec<RecipePlugin> = instances.iter().enumerate().map(plugin).collect();
         let deciding = [&pre_filters, &filters, &pre_scores, &scores].into_iter().flatten();
-        let fields = deciding.fold(FieldSet::EMPTY, |fields, number| fields.or(plugins[*number].fields));
-        let instances = instances.to_vec();
-        Some(Recipe { plugins, instances, fields, pre_filters, filters, pre_scores, scores, pre_binds })
+        let deciding: BTreeSet<usize> =
+            deciding.copied().filter(|number| !plugins[*number].is_verdict).collect();
+        let fields =
+            deciding.iter().fold(FieldSet::EMPTY, |fields, number| fields.or(plugins[*number].fields));
+        let alike = deciding.into_iter().filter(|number| plugins[*number].is_alike).collect();
+        let is_verdict = |position: &usize| plugins[pre_filters[*position]].is_verdict;
+        let verdicts = (0..pre_filters.len()).filter(is_verdict).collect();
+        Some(Recipe {
+            instances: instances.to_vec(),
+            plugins,
+            fields,
+            pre_filters,
+            filters,
+            pre_scores,
+            scores,
+            pre_binds,
+            verdicts,
+            alike,
+        })
+    }
+
+    /// Whether plugins are asked about each pod.
+    pub(super) fn has_verdicts(&self) -> bool {
+        !self.verdicts.is_empty()
+    }
+
+    /// The plugins that are asked about each pod: where they stand at PreFilter.
+    pub(super) fn verdicts(&self, pod: &Pod) -> impl Iterator<Item = usize> {
+        let position = |position: &&usize| self.instances[self.pre_filters[**position]].concerns(pod);
+        self.verdicts.iter().filter(position).copied()
+    }
+
+    /// Whether a plugin that is asked about each pod needs at PostFilter what it worked out then.
+    pub(super) fn verdict_is_needed_later(&self, profile: &Profile) -> bool {
+        let is_later = |position: &usize| {
+            profile.post_filter.iter().any(|named| named.number == self.pre_filters[*position])
+        };
+        self.verdicts.iter().any(is_later)
+    }
+
+    /// What those plugins say that have their own word on which pods are alike; those of the set.
+    pub(super) fn alike(&self, pod: &Pod, of: impl Fn(usize) -> bool) -> Vec<u64> {
+        let asked = self.alike.iter().filter(|number| of(**number));
+        asked.map(|number| self.instances[*number].alike(pod)).collect()
+    }
+
+    /// Whether a plugin has its own word on which pods are alike.
+    pub(super) fn has_alike(&self) -> bool {
+        !self.alike.is_empty()
     }
 
     /// The plugins that have anything to say about such a pod.
@@ -114,7 +209,7 @@ impl Recipe {
     pub(super) fn plugins(&self) -> impl Iterator<Item = &RecipePlugin> {
         let is_deciding = |plugin: &&RecipePlugin| {
             let lists = [&self.pre_filters, &self.filters, &self.pre_scores, &self.scores];
-            lists.iter().any(|list| list.contains(&plugin.number))
+            !plugin.is_verdict && lists.iter().any(|list| list.contains(&plugin.number))
         };
         self.plugins.iter().filter(is_deciding)
     }
@@ -142,14 +237,7 @@ impl Recipe {
     }
 }
 
-fn is_local(reads: &Reads) -> bool {
-    let own = [PodField::Name, PodField::Timestamps, PodField::Status, PodField::Progress];
-    let reads_own = own.iter().any(|field| reads.pod.contains(*field));
-    let reads_more = reads.topology || reads.time || reads.memory || reads.raw_objects;
-    !reads_own && !reads_more && reads.pods.is_nothing()
-}
-
 fn is_by_shape(reads: &Reads) -> bool {
     let shape = FieldSet::EMPTY.with(&[NodeField::Taints, NodeField::Unschedulable, NodeField::Features]);
-    reads.node.is_within(shape) && !reads.all_nodes
+    reads.node.is_within(shape) && !reads.all_nodes && reads.of_node.is_empty()
 }

@@ -80,17 +80,24 @@ impl<'a> Findings<'a> {
 }
 
 impl<'a> Unfit<'a> {
-    /// None if there are too many reasons.
+    /// Whether it can be told why the pod fits nowhere: there are not too many reasons, and no filter that counts goes before one that
+    /// rejects a row by itself.
+    pub(super) fn is_known(indexed: &Indexed, base: &mut Base, table: &Table, context: &Context<'_>) -> bool {
+        let Some(rejections) = base.rejections(context, table) else { return false };
+        let filters = &indexed.plugins.filters;
+        let late = filters.iter().filter(|filter| filter.is_late && !indexed.filters.is_empty());
+        let mut late = late.map(|filter| filter.named.name);
+        !late
+            .any(|late| rejections.counts().any(|(status, count)| count > 0 && status.plugin() == Some(late)))
+    }
+
+    /// For a pod whose reasons are known.
     pub(super) fn new(
         indexed: &'a Indexed,
-        base: &'a mut Base,
+        base: &'a Base,
         scratch: &'a Scratch,
-        table: &Table,
-        context: &Context<'_>,
         findings: Findings<'a>,
     ) -> Option<Self> {
-        base.rejections(context, table)?;
-        let base = &*base;
         let local = base.known_rejections()?;
         let plane_of = indexed.planes.as_ref().map_or(&*base.part_of, |planes| &*planes.of_row);
         let plane_count = indexed.planes.as_ref().map_or(base.planes.len(), |planes| planes.planes.len());

@@ -12,6 +12,7 @@ use supercargo_framework::{Actions, ClusterEvent, EventResource, LeftOut, Point}
 use supercargo_model::Pod;
 
 use super::{QueueLengths, Scheduler};
+use crate::index::PlainDecisions;
 
 /// So many observations are kept for a driver that does not take them; later ones are only counted.
 const OBSERVATIONS_MAX: usize = 1 << 14;
@@ -287,6 +288,8 @@ pub struct Gauges {
     pub unschedulable: BTreeMap<(&'static str, Box<str>), usize>,
     /// How many facts there are, by the query.
     pub facts: BTreeMap<String, usize>,
+    /// How many pods were decided by asking every plugin about every node since the last time, and why.
+    pub plain_decisions: PlainDecisions,
 }
 
 /// What the scheduler keeps about pods on their way.
@@ -446,6 +449,7 @@ impl Scheduler {
             in_flight_events,
             unschedulable,
             facts: self.queries.fact_counts(),
+            plain_decisions: self.engine.take_plain_decisions(),
         }
     }
 

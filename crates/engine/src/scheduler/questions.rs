@@ -23,6 +23,8 @@ const INQUIRIES_MAX: usize = 256;
 pub struct PodQuestion {
     /// The number under which the answer is told.
     pub ticket: Ticket,
+    /// The pod.
+    pub pod: Arc<Pod>,
     /// The question: how long the answer may take, and how it is read.
     pub question: Question,
     /// Who is asked, and what.
@@ -138,7 +140,7 @@ impl Scheduler {
             let ticket = Ticket(self.last_ticket);
             open.insert(ticket);
             self.inquiries.tickets.insert(ticket, (pod.uid.clone(), question.clone()));
-            self.inquiries.questions.push(PodQuestion { ticket, question, source });
+            self.inquiries.questions.push(PodQuestion { ticket, pod: pod.clone(), question, source });
         }
         self.inquiries.ends.insert((until, pod.uid.clone()));
         let inquiry = Inquiry { slot, open, until, answers: Vec::new() };

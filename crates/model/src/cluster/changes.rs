@@ -32,6 +32,11 @@ pub enum Change {
         /// Whether there are more or fewer nodes now, or images are on other nodes.
         census: bool,
     },
+    /// An object that is named like the node came, went, or changed.
+    Fact {
+        /// Its row.
+        row: Row,
+    },
     /// Pods were nominated to the node, or are no longer.
     Nominations {
         /// The node's row.

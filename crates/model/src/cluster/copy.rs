@@ -49,6 +49,7 @@ fn rearranged(before: &Snapshot, zones: &ZoneOrder, old_rows: &[Row]) -> (Snapsh
     let by_name = before.rows_by_name.iter().map(|(name, row)| (name.clone(), moved(*row)));
     let state = Snapshot {
         nodes,
+        facts: before.facts.moved(old_rows),
         rows_by_name: Arc::new(by_name.collect()),
         order: Arc::new(before.order.iter().map(|row| moved(*row)).collect()),
         ..before.clone()
@@ -60,7 +61,15 @@ fn rearranged(before: &Snapshot, zones: &ZoneOrder, old_rows: &[Row]) -> (Snapsh
 mod tests {
     use super::*;
     use crate::node::NodeWords;
+    use crate::object::{Kind, KindId, Object};
     use crate::pod::Pod;
+
+    #[derive(Debug, serde::Deserialize)]
+    struct Said(String);
+
+    impl Kind for Said {
+        const ID: KindId = KindId { group: "example.com", version: "v1", kind: "Said", plural: "said" };
+    }
 
     fn node(name: &str, zone: &str) -> NodeWords {
         let json = format!(
@@ -80,7 +89,8 @@ mod tests {
             assert_eq!(snapshot.row_of(node.name()), Some(node.row()));
             let mut uids: Vec<&str> = node.pods().iter().map(|pod| &*pod.uid).collect();
             uids.sort_unstable();
-            format!("{} {:?} {uids:?}", node.name(), node.labels().collect::<Vec<_>>())
+            let said = snapshot.object_of::<Said>(node.row()).map(|Said(what)| what);
+            format!("{} {:?} {uids:?} {said:?}", node.name(), node.labels().collect::<Vec<_>>())
         });
         let mut rows = snapshot.rows().to_vec();
         rows.sort_unstable();
@@ -94,6 +104,7 @@ mod tests {
             for (name, zone) in names.iter().zip(["x", "x", "y", "y"]) {
                 cluster.put_node(&node(name, zone));
                 cluster.add_pod(pod(&format!("on-{name}"), name)).expect("a pod");
+                cluster.put_object(Object::new("", name, Said(format!("of {name}"))));
             }
             cluster.add_pod(pod("lost", "nowhere")).expect("a pod");
             cluster.remove_node("b");

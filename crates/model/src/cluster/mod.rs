@@ -8,6 +8,7 @@ mod bare;
 mod bound;
 mod changes;
 mod copy;
+mod facts;
 mod images;
 mod labels;
 mod nominations;
@@ -38,6 +39,7 @@ use crate::pod::Pod;
 use crate::resources::Resources;
 use crate::taints::Taint;
 use bound::BoundPod;
+use facts::FactTable;
 use images::ImageTable;
 use order::{ZoneOrder, zone_of};
 use rows::Rows;
@@ -60,6 +62,7 @@ pub struct Snapshot {
     images: Arc<ImageTable>,
     nominated: Arc<BTreeMap<Arc<str>, Vec<Arc<Pod>>>>,
     objects: Objects,
+    facts: FactTable,
     /// Where pods stand, if anybody reads it.
     book: Option<Arc<Book>>,
 }
@@ -407,6 +410,7 @@ impl Cluster {
                 let usage = self.homeless.remove(&name).unwrap_or_default();
                 let place = self.place(NodeRow { node, usage });
                 Arc::make_mut(&mut self.state.rows_by_name).insert(name, place);
+                self.gather_facts(place, words.name());
                 let zone = zone_of(&self.state.node(place));
                 self.zones.add(&zone, place);
                 self.order_is_stale = true;
@@ -428,6 +432,7 @@ impl Cluster {
         if !usage.pods().is_empty() {
             self.homeless.insert(node.name, usage);
         }
+        self.drop_facts(row);
         self.free_rows.push(row);
         self.changes.note(Change::Node { row, census: true });
         true
@@ -529,6 +534,7 @@ impl Cluster {
     /// Adds an object of another kind, or replaces the one of that name.
     pub fn put_object(&mut self, object: Object) {
         self.state.version += 1;
+        self.put_fact(&object);
         self.state.objects.put(object);
     }
 
@@ -536,6 +542,9 @@ impl Cluster {
     pub fn remove_object(&mut self, kind: KindId, key: &ObjectKey) -> bool {
         let removed = self.state.objects.remove(kind, key);
         self.state.version += u64::from(removed);
+        if removed {
+            self.remove_fact(kind, key);
+        }
         removed
     }
 

@@ -76,6 +76,7 @@ pub struct Metrics {
     dropped_events: Series<0, Counter>,
     missed_observations: Series<0, Counter>,
     unresolved_bindings: Series<0, Gauge>,
+    plain_decisions: Series<2, Counter>,
     look_ups_failed: Series<0, Counter>,
     answers_dropped: Series<0, Counter>,
     plugins: PluginSeries,
@@ -295,6 +296,12 @@ impl Metrics {
                 "Number of pods that may be bound or not, because the answer to their binding did not say so; their room stays taken",
                 [],
             ),
+            plain_decisions: Series::counter(
+                all,
+                "supercargo_plain_decisions",
+                "Number of pods that were decided by asking every plugin about every node, by the plugin because of which it was so, and the reason",
+                ["plugin", "reason"],
+            ),
             look_ups_failed: Series::counter(
                 all,
                 "supercargo_look_ups_failed",
@@ -475,6 +482,11 @@ impl Metrics {
     /// So many pods may be bound or not.
     pub fn unresolved_bindings(&mut self, pods: usize) {
         self.unresolved_bindings.of([]).set(count(pods));
+    }
+
+    /// So many pods were decided by asking every plugin about every node, because of a plugin if it has a name.
+    pub fn plain_decisions(&mut self, plugin: &str, reason: &str, pods: u64) {
+        self.plain_decisions.of([plugin, reason]).inc_by(pods);
     }
 
     /// The API server could not say whether a pod was bound.

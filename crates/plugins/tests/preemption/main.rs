@@ -103,6 +103,7 @@ fn built(world: &World) -> TestCluster {
         cluster.put(
             pod(&resident.name)
                 .namespace(&format!("ns{}", resident.namespace))
+                .uid(&resident.name)
                 .cpu(&resident.cores.to_string())
                 .priority(resident.priority)
                 .started(resident.started)

@@ -15,7 +15,7 @@ use super::scene::{NOW, Plan, Scene};
 /// Repeats a run that placed pods on these nodes, and compares its decisions with plain evaluations of the same cluster.
 #[derive(Debug)]
 pub(super) struct Check<'a> {
-    pub(super) plan: &'a Plan<'a>,
+    pub(super) plan: &'a Plan,
     /// Where the measured run put the pods, step by step.
     pub(super) placed: &'a [Option<Row>],
     /// How the plain evaluation decides: as the engine.
@@ -93,7 +93,7 @@ impl Check<'_> {
         };
         let mut start = decision.start;
         let evaluation = evaluate(
-            self.plan.profile,
+            &self.plan.profile,
             context,
             pod,
             self.options.rules,

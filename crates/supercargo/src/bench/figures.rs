@@ -3,6 +3,8 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use supercargo_engine::{PlainDecisions, PlainReason};
+
 /// What a workload came to, over all its runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Figures {
@@ -16,6 +18,8 @@ pub(super) struct Figures {
     /// The first decision for a pod of the measured kind: the median over the runs.
     pub(super) first: Duration,
     pub(super) memory: Memory,
+    /// How many of a hundred decisions were made by asking every plugin about every node, and why.
+    pub(super) plain: Vec<(PlainReason, f64)>,
 }
 
 /// What the process has in memory.
@@ -37,6 +41,8 @@ pub(super) struct Collected {
     /// Nanoseconds.
     latencies: Vec<u64>,
     memory: Memory,
+    all_decisions: usize,
+    plain: PlainDecisions,
 }
 
 /// What one run measured.
@@ -49,6 +55,10 @@ pub(super) struct Measured {
     /// The first decision, if it came before those that were measured; then all of them are warm.
     pub(super) earlier_first: Option<u64>,
     pub(super) memory: Memory,
+    /// How many decisions there were in all.
+    pub(super) all_decisions: usize,
+    /// How many of them were made by asking every plugin about every node.
+    pub(super) plain: PlainDecisions,
 }
 
 impl Collected {
@@ -57,6 +67,10 @@ impl Collected {
             self.memory = run.memory;
         }
         self.runs += 1;
+        self.all_decisions += run.all_decisions;
+        for (reason, decisions) in &run.plain {
+            *self.plain.entry(*reason).or_default() += decisions;
+        }
         // The first one may have to work out what all others use: it is reported by itself.
         let (first, rest) = match &*run.latencies {
             [] => return,
@@ -83,6 +97,11 @@ impl Collected {
             max: of(&self.latencies, 1.0),
             first: of(&self.firsts, 0.50),
             memory: self.memory,
+            plain: (self.plain.iter())
+                .map(|(reason, decisions)| {
+                    (*reason, *decisions as f64 * 100.0 / self.all_decisions.max(1) as f64)
+                })
+                .collect(),
         }
     }
 }
@@ -131,7 +150,14 @@ mod tests {
 
     fn run(latencies: &[u64], earlier_first: Option<u64>) -> Measured {
         let time = Duration::from_nanos(latencies.iter().sum());
-        Measured { time, latencies: latencies.to_vec(), earlier_first, memory: Memory::default() }
+        Measured {
+            time,
+            latencies: latencies.to_vec(),
+            earlier_first,
+            memory: Memory::default(),
+            all_decisions: latencies.len(),
+            plain: PlainDecisions::default(),
+        }
     }
 
     fn figures(runs: &[Measured]) -> Figures {

@@ -138,7 +138,7 @@ fn profile(config: Option<&str>, percent: u8, registry: &Registry) -> anyhow::Re
 }
 
 /// Runs a workload until there is enough to tell, and checks it.
-fn measure(plan: &Plan<'_>, percent: u8, budget: Duration, progress: &Progress) -> anyhow::Result<Report> {
+fn measure(plan: &Plan, percent: u8, budget: Duration, progress: &Progress) -> anyhow::Result<Report> {
     let name = plan.workload.name;
     let begin = clock();
     let mut collected = Collected::default();
@@ -167,7 +167,7 @@ fn measure(plan: &Plan<'_>, percent: u8, budget: Duration, progress: &Progress) 
 }
 
 /// One run on a fresh cluster: what it measured, and where the pods went.
-fn run_once(plan: &Plan<'_>) -> anyhow::Result<(Measured, Vec<Option<Row>>)> {
+fn run_once(plan: &Plan) -> anyhow::Result<(Measured, Vec<Option<Row>>)> {
     let mut scene = plan.scene()?;
     let steps = scene.steps();
     let mut placed = Vec::with_capacity(steps);
@@ -189,7 +189,9 @@ fn run_once(plan: &Plan<'_>) -> anyhow::Result<(Measured, Vec<Option<Row>>)> {
         before = after;
     }
     let memory = Memory::now();
-    Ok((Measured { time: before - begin, latencies, earlier_first, memory }, placed))
+    let plain = scene.engine.take_plain_decisions();
+    let time = before - begin;
+    Ok((Measured { time, latencies, earlier_first, memory, all_decisions: steps, plain }, placed))
 }
 
 /// A line that says how far things are, on a terminal.

@@ -1,7 +1,8 @@
 //! The nodes of the workloads.
 
 use serde_json::{Value, json};
-use supercargo_model::{Decoded, Decoder, NodeWords};
+use supercargo_conformance::samples::NodeLoad;
+use supercargo_model::{Decoded, Decoder, NodeWords, Object};
 
 /// What nodes have besides a name, a zone, and room for pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl NodeMaker {
 
     fn labelled(&self, number: usize, more: Option<(String, String)>) -> NodeWords {
         let mut words = self.models[number % self.models.len()].clone();
-        let name = format!("node-{number:07}");
+        let name = name(number);
         let rack = (self.kind == NodeKind::Racked).then(|| format!("rack-{}", number % RACKS));
         let labels =
             [(HOSTNAME.to_owned(), name.clone()), (ZONE.to_owned(), format!("moon-{}", number % ZONES + 1))];
@@ -70,6 +71,17 @@ impl NodeMaker {
         metadata.name = name;
         words
     }
+}
+
+/// What somebody outside says about a node the so-manieth time: no two nodes have the same traffic.
+pub(super) fn load(number: usize, round: usize) -> Object {
+    let load = ((number * 37 + round * 61) % 101) as i64;
+    let traffic = (number * 7919 + round) as i64;
+    Object::new("", &name(number), NodeLoad { load, traffic })
+}
+
+fn name(number: usize) -> String {
+    format!("node-{number:07}")
 }
 
 fn model(taints: &Value) -> NodeWords {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use supercargo_conformance::samples;
 use supercargo_model::{Decoded, Decoder, Interner, Pod};
 
 use super::nodes::{DEDICATED, HOSTNAME, RACK, ZONE};
@@ -171,6 +172,20 @@ const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
 pub(super) const BASIC: PodKind = PodKind { name: "basic", classes: Classes::Few(1), manifest: basic };
+
+/// Pods of which a node holds as many as it may have.
+pub(super) const SMALL: PodKind = PodKind {
+    name: "small",
+    classes: Classes::Few(1),
+    manifest: |_| Manifest::guaranteed(json!({ "cpu": "10m", "memory": "50Mi" })),
+};
+
+/// Pods that stay away from one of three zones.
+pub(super) const AVOIDING: PodKind = PodKind {
+    name: "avoiding",
+    classes: Classes::Few(1),
+    manifest: |class| basic(class).label(samples::AVOIDS, "moon-1"),
+};
 
 pub(super) const CHURN: PodKind = PodKind { name: "churn", classes: Classes::Few(1), manifest: basic };
 

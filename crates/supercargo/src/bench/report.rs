@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use supercargo_engine::PlainReason;
 
 use super::check::Checked;
 use super::figures::{Figures, nanoseconds};
@@ -31,10 +32,22 @@ pub(super) struct Report {
     checked: usize,
     /// How many there were to compare.
     decisions: usize,
+    /// What was decided by asking every plugin about every node.
+    plain: Vec<Plain>,
+}
+
+/// A share of the decisions that was made by asking every plugin about every node.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Plain {
+    /// The plugin because of which it was so; empty if it was not because of one.
+    plugin: &'static str,
+    reason: &'static str,
+    /// How many of a hundred decisions.
+    percent: f64,
 }
 
 impl Report {
-    pub(super) fn new(plan: &Plan<'_>, percent: u8, figures: &Figures, checked: Checked) -> Self {
+    pub(super) fn new(plan: &Plan, percent: u8, figures: &Figures, checked: Checked) -> Self {
         Report {
             kind: plan.workload.name,
             nodes: plan.nodes,
@@ -51,7 +64,22 @@ impl Report {
             runs: figures.runs,
             checked: checked.compared,
             decisions: checked.decisions,
+            plain: (figures.plain.iter())
+                .map(|(PlainReason { plugin, why }, percent)| Plain {
+                    plugin,
+                    reason: why,
+                    percent: *percent,
+                })
+                .collect(),
         }
+    }
+
+    /// Lines that say what was decided by asking every plugin about every node, and why.
+    fn plain_lines(&self) -> impl Iterator<Item = String> {
+        self.plain.iter().map(|Plain { plugin, reason, percent }| {
+            let because = if plugin.is_empty() { String::new() } else { format!("{plugin}: ") };
+            format!("{}: {percent:.1} % decided the plain way: {because}{reason}\n", self.kind)
+        })
     }
 }
 
@@ -91,6 +119,7 @@ pub(super) fn table(reports: &[Report]) -> String {
         ]
     }));
     let text = aligned(&lines);
+    let text = text + &reports.iter().flat_map(Report::plain_lines).collect::<String>();
     let peak = reports.iter().filter_map(|report| report.peak_rss_bytes).max();
     text + &peak.map(|peak| format!("most memory at any time: {}\n", mebibytes(peak))).unwrap_or_default()
 }
@@ -186,14 +215,18 @@ mod tests {
             runs: 100,
             checked: 11_000,
             decisions: 11_000,
+            plain: Vec::new(),
         };
         let expected = "\
 WORKLOAD           NODES    PODS  RUNS  DECISIONS/S     P50      P99      MAX    FIRST  RESIDENT           CHECKED
 basic              5,000  10,000   100    1,234,567  700 ns  1.90 µs  60.0 µs  75.0 µs    50 MiB  11,000 of 11,000
 preferred-spread  50,000  10,000   100    1,234,567  700 ns  1.90 µs  60.0 µs  75.0 µs         -  11,000 of 11,000
+preferred-spread: 2.5 % decided the plain way: Mine: it reads the time
 most memory at any time: 60 MiB
 ";
-        let other = Report { kind: "preferred-spread", nodes: 50_000, rss_bytes: None, ..report.clone() };
+        let plain = vec![Plain { plugin: "Mine", reason: "it reads the time", percent: 2.5 }];
+        let other =
+            Report { kind: "preferred-spread", nodes: 50_000, rss_bytes: None, plain, ..report.clone() };
         assert_eq!(table(&[report, other]), expected);
         assert_eq!(table(&[]), "");
     }

@@ -3,17 +3,21 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
+use supercargo_conformance::samples::Spent;
 use supercargo_engine::{Decision, Engine, EngineOptions, Indexing, Outcome, Rules, Seed};
 use supercargo_framework::{Fixes, Needs, Nomination, Profile};
 use supercargo_model::pod::PodStatus;
 use supercargo_model::{Decoded, NodeWords, Object, Pod, Row, Timestamp};
 
-use super::nodes::NodeMaker;
+use super::nodes::{NodeMaker, load};
 use super::pods::{INIT_NAMESPACE, MEASURED_NAMESPACE, PodMaker};
-use super::workloads::{Course, Init, Workload};
+use super::workloads::{Course, Init, Nodes, Workload};
 
 /// The time of all decisions.
 pub(super) const NOW: Timestamp = Timestamp::from_nanoseconds(1_800_000_000_000_000_000);
+
+/// The namespace whose budget is spent, where a plugin remembers that.
+const SPENT_BY: &str = "another";
 
 /// How the measured engine decides.
 pub(super) fn engine_options() -> EngineOptions {
@@ -22,9 +26,10 @@ pub(super) fn engine_options() -> EngineOptions {
 
 /// A workload at one size.
 #[derive(Debug)]
-pub(super) struct Plan<'a> {
+pub(super) struct Plan {
     pub(super) workload: &'static Workload,
-    pub(super) profile: &'a Profile,
+    /// The profile that decides, with what the workload adds to it.
+    pub(super) profile: Profile,
     pub(super) nodes: usize,
     /// How many pods are there before anything is measured.
     pub(super) init: usize,
@@ -45,13 +50,14 @@ pub(super) struct Scene {
     pub(super) unmeasured: usize,
     /// What nodes become, where they change between decisions.
     changes: Vec<NodeWords>,
+    nodes: usize,
 }
 
-impl<'a> Plan<'a> {
+impl Plan {
     /// `init` and `pods` replace the workload's own numbers.
     pub(super) fn new(
         workload: &'static Workload,
-        profile: &'a Profile,
+        profile: &Profile,
         nodes: usize,
         init: Option<usize>,
         pods: Option<usize>,
@@ -61,7 +67,9 @@ impl<'a> Plan<'a> {
             Init::Decided(count, _) => init.unwrap_or(count),
             Init::OnEveryNode(count, _) => count * nodes,
         };
-        let decoder = Needs::of([profile]).decoder();
+        let mut profile = profile.clone();
+        (workload.adds)(&mut profile);
+        let decoder = Needs::of([&profile]).decoder();
         let decode = |object| match decoder.decode(&format!("{object}")) {
             Ok(Decoded::Object(object)) => Ok(object),
             other => Err(anyhow!("an object of workload {} was read as {other:?}", workload.name)),
@@ -95,6 +103,11 @@ impl<'a> Plan<'a> {
         for object in &self.objects {
             engine.cluster.put_object(object.clone());
         }
+        if let Course::Load { .. } = self.workload.course {
+            for number in 0..self.nodes {
+                engine.cluster.put_object(load(number, 0));
+            }
+        }
         let mut pods = Vec::with_capacity(self.unmeasured() + self.pods);
         match self.workload.init {
             Init::Decided(_, kind) => {
@@ -121,7 +134,8 @@ impl<'a> Plan<'a> {
         };
         // Nodes are put in order when somebody looks; that is not part of a decision.
         engine.cluster.snapshot();
-        Ok(Scene { engine, course: self.workload.course, pods, unmeasured: self.unmeasured(), changes })
+        let (course, unmeasured) = (self.workload.course, self.unmeasured());
+        Ok(Scene { engine, course, pods, unmeasured, changes, nodes: self.nodes })
     }
 }
 
@@ -155,6 +169,27 @@ impl Scene {
                 let number = step - self.unmeasured;
                 engine.cluster.put_node(&self.changes[number]);
                 engine.cluster.remove_pod(&self.pods[number].uid);
+                Ok(Some(row))
+            }
+            (Outcome::Place { row, .. }, Course::Load { every, nodes }) => {
+                engine.assume(pod, row)?;
+                let number = step - self.unmeasured;
+                if number.is_multiple_of(every) {
+                    let round = number / every + 1;
+                    let changed = match nodes {
+                        Nodes::All => 0..self.nodes,
+                        Nodes::One => (round * 31 % self.nodes)..(round * 31 % self.nodes + 1),
+                    };
+                    for node in changed {
+                        engine.cluster.put_object(load(node, round));
+                    }
+                }
+                Ok(Some(row))
+            }
+            (Outcome::Place { row, .. }, Course::Remember) => {
+                engine.assume(pod, row)?;
+                let spent = engine.memories().get_mut::<Spent>();
+                *spent.0.entry(SPENT_BY.into()).or_default() += 1;
                 Ok(Some(row))
             }
             (Outcome::Unschedulable { .. }, Course::Reject) => Ok(None),

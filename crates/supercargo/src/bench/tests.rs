@@ -25,7 +25,7 @@ fn pod(kind: &PodKind, number: usize) -> Pod {
 }
 
 /// Runs all steps.
-fn finished(plan: &Plan<'_>) -> Scene {
+fn finished(plan: &Plan) -> Scene {
     let mut scene = plan.scene().expect("can be set up");
     for step in 0..scene.steps() {
         scene.step(step, |engine, pod| Ok(engine.decide(pod, NOW)?)).expect("goes well");

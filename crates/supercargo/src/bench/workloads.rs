@@ -4,6 +4,8 @@
 //! that rates can be compared. The rest are ours.
 
 use serde_json::Value;
+use supercargo_conformance::samples;
+use supercargo_framework::Profile;
 
 use super::nodes::NodeKind;
 use super::{objects, pods, pods::PodKind};
@@ -24,6 +26,8 @@ pub(super) struct Workload {
     /// What they are.
     pub(super) pod: &'static PodKind,
     pub(super) course: Course,
+    /// Adds plugins of others to the profile.
+    pub(super) adds: fn(&mut Profile),
 }
 
 /// How pods come to be there before anything is measured.
@@ -46,6 +50,17 @@ pub(super) enum Course {
     Churn,
     /// The victims go, the pod is nominated, decided for again, and placed.
     Preempt,
+    /// The pod is placed. Every so many pods, so many nodes get another load, or all of them.
+    Load { every: usize, nodes: Nodes },
+    /// The pod is placed, and a plugin remembers it.
+    Remember,
+}
+
+/// How many nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Nodes {
+    One,
+    All,
 }
 
 /// A workload on plain nodes, with nothing but pods; the others say where they differ.
@@ -58,6 +73,7 @@ const PLAIN: Workload = Workload {
     pods: 2000,
     pod: &pods::BASIC,
     course: Course::Place,
+    adds: |_| {},
 };
 
 /// All of them, in the order in which they run.
@@ -190,6 +206,54 @@ pub(super) const WORKLOADS: &[Workload] = &[
         description: "a claim each: bound to a volume of one zone, or waiting for the pod",
         objects: objects::volumes,
         pod: &pods::CLAIMING,
+        ..PLAIN
+    },
+    Workload {
+        name: "own-filter",
+        description: "a Filter of an author's own behind the default ones: nodes of a zone are avoided",
+        pods: 10_000,
+        pod: &pods::AVOIDING,
+        adds: |profile| samples::add::<samples::AvoidZone>(profile, 0),
+        ..PLAIN
+    },
+    Workload {
+        name: "own-verdict",
+        description: "a PreFilter of an author's own, with a memory that changes with every pod",
+        pods: 10_000,
+        course: Course::Remember,
+        adds: |profile| samples::add::<samples::Budget>(profile, 0),
+        ..PLAIN
+    },
+    Workload {
+        name: "query-score",
+        description: "a Score by a query's answers per node, which all change every 100,000 pods",
+        pods: 400_000,
+        pod: &pods::SMALL,
+        course: Course::Load { every: 100_000, nodes: Nodes::All },
+        adds: |profile| samples::add::<samples::LeastLoaded>(profile, 1),
+        ..PLAIN
+    },
+    Workload {
+        name: "object-score",
+        description: "a Score by an object per node, of which one changes every 10 pods",
+        pods: 10_000,
+        course: Course::Load { every: 10, nodes: Nodes::One },
+        adds: |profile| samples::add::<samples::LeastLoaded>(profile, 1),
+        ..PLAIN
+    },
+    Workload {
+        name: "node-number",
+        description: "a Score by the last digits of the names of pod and node",
+        pods: 10_000,
+        adds: |profile| samples::add::<samples::NodeNumber>(profile, 1),
+        ..PLAIN
+    },
+    Workload {
+        name: "traffic",
+        description: "a different amount of traffic on every node, normalised by the lowest and the highest",
+        pods: 10_000,
+        course: Course::Load { every: 1000, nodes: Nodes::One },
+        adds: |profile| samples::add::<samples::LeastTraffic>(profile, 1),
         ..PLAIN
     },
 ];

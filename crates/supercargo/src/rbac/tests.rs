@@ -135,7 +135,8 @@ rules:
 "#;
 
 fn options(mode: Mode) -> RbacOptions {
-    RbacOptions { config: None, mode, name: "supercargo".to_owned(), namespace: "kube-system".to_owned() }
+    let (name, namespace) = ("supercargo".to_owned(), "kube-system".to_owned());
+    RbacOptions { config: None, mode, program: name.clone(), name, namespace }
 }
 
 /// What is printed for a configuration: the text of a file after its first two lines.

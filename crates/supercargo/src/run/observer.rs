@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use supercargo_engine::{
-    Attempt, Decision, Gauges, Observation, Observer, Outcome, PerformCounts, QueryAsked, QueueEvent,
-    QueuePart,
+    Attempt, Decision, Gauges, Observation, Observer, Outcome, PerformCounts, PlainReason, QueryAsked,
+    QueueEvent, QueuePart,
 };
 use supercargo_framework::{Point, Profile};
 use supercargo_model::KindId;
@@ -267,6 +267,9 @@ impl Observer for RunObserver {
         self.gauge_unschedulable(&gauges.unschedulable);
         self.gauge_in_flight(gauges);
         self.gauge_facts(&gauges.facts);
+        for (PlainReason { plugin, why }, pods) in &gauges.plain_decisions {
+            self.metrics.plain_decisions(plugin, why, *pods);
+        }
         self.count_asked();
     }
 }

@@ -43,7 +43,7 @@ impl Plugin for Idle {
 
 impl Filter for Idle {
     fn filter(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Status {
-        match cycle.cluster().objects().get::<Usage>("", node.name()) {
+        match cycle.object_of::<Usage>(node) {
             Some(Usage(milli_cpu)) if *milli_cpu > 1000 => Status::unschedulable("node(s) were not idle"),
             _ => Status::success(),
         }

@@ -19,10 +19,8 @@ impl Plugins {
     }
 
     /// Kubernetes' own plugins, and those that `add` adds.
-    pub(crate) fn with(
-        add: impl FnOnce(&mut Plugins) -> Result<(), TakenName>,
-    ) -> Result<Registry, TakenName> {
-        let mut plugins = Plugins { registry: supercargo_plugins::registry() };
+    pub fn with(add: impl FnOnce(&mut Plugins) -> Result<(), TakenName>) -> Result<Registry, TakenName> {
+        let mut plugins = Plugins { registry: crate::registry() };
         add(&mut plugins)?;
         Ok(plugins.registry)
     }
@@ -35,6 +33,3 @@ impl std::fmt::Display for TakenName {
 }
 
 impl std::error::Error for TakenName {}
-
-#[cfg(test)]
-mod tests;

@@ -1,0 +1,177 @@
+//! Scores that are normalised by the lowest and the highest of all feasible rows. Hot.
+//!
+//! The final scores are part of the values of rows. They hold as long as the lowest and the highest score are what they were, and
+//! as long as a decision looks at all rows of the base; where filters that count leave some out, it is made the plain way.
+
+use supercargo_framework::{Cycle, MAX_NODE_SCORE, NodeScore};
+use supercargo_model::Row;
+
+use super::kernels::RowBuffers;
+use super::local::LocalScore;
+use super::table::{ChangedRow, Table};
+
+/// All scores of a base that are normalised like that.
+#[derive(Default)]
+pub(super) struct RangedScores(Vec<Ranged>);
+
+/// What came of scoring rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RangeOutcome {
+    /// The final scores are known.
+    Scored,
+    /// The lowest or the highest is another now: all rows have to be scored again.
+    Moved,
+    /// A plugin failed.
+    Failed,
+}
+
+impl RangedScores {
+    pub(super) fn of(scores: &[LocalScore]) -> Self {
+        RangedScores(scores.iter().cloned().map(Ranged::new).collect())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// About how many bytes a row takes.
+    pub(super) fn bytes_per_row(&self) -> usize {
+        self.0.len() * size_of::<Option<i64>>()
+    }
+
+    /// Adds the final scores of all rows that passed.
+    pub(super) fn score_all(
+        &mut self,
+        cycle: &Cycle<'_>,
+        table: &Table,
+        rows: &mut RowBuffers,
+    ) -> RangeOutcome {
+        let mut is_failed = false;
+        for ranged in &mut self.0 {
+            ranged.by_shape.clear();
+            ranged.raw.clear();
+            for row in 0..rows.passed.len() {
+                let raw = rows.passed[row].then(|| ranged.raw_score(cycle, row as u32, table));
+                is_failed |= raw == Some(None);
+                ranged.raw.push(raw.flatten());
+            }
+            is_failed |= !ranged.normalize_all(cycle, &mut rows.sums);
+        }
+        if is_failed { RangeOutcome::Failed } else { RangeOutcome::Scored }
+    }
+
+    /// Adds the final scores of those of some rows that passed.
+    pub(super) fn score(
+        &mut self,
+        cycle: &Cycle<'_>,
+        changed: &[ChangedRow],
+        table: &Table,
+        rows: &mut RowBuffers,
+    ) -> RangeOutcome {
+        for ranged in &mut self.0 {
+            for (position, changed) in changed.iter().enumerate() {
+                let row = changed.row();
+                let raw = rows.passed[position].then(|| ranged.raw_score(cycle, row, table));
+                let Some(raw) = raw.map_or(Some(None), |raw| raw.map(Some)) else {
+                    return RangeOutcome::Failed;
+                };
+                if !ranged.set(row as usize, raw) {
+                    return RangeOutcome::Moved;
+                }
+                if let Some(raw) = raw {
+                    let Some(score) = ranged.final_score(cycle, raw) else { return RangeOutcome::Failed };
+                    rows.sums[position] += score;
+                }
+            }
+        }
+        RangeOutcome::Scored
+    }
+}
+
+/// The scores of one plugin.
+struct Ranged {
+    score: LocalScore,
+    /// What it gives rows of each shape, if that is all that it looks at.
+    by_shape: Vec<Option<i64>>,
+    /// What the plugin gives each feasible row.
+    raw: Vec<Option<i64>>,
+    /// The lowest and the highest of them, and how many rows have it.
+    lowest: Extreme,
+    highest: Extreme,
+    buffer: Vec<NodeScore>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Extreme {
+    score: i64,
+    rows: usize,
+}
+
+impl Ranged {
+    fn new(score: LocalScore) -> Self {
+        Ranged {
+            score,
+            by_shape: Vec::new(),
+            raw: Vec::new(),
+            lowest: Extreme::default(),
+            highest: Extreme::default(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// What the plugin gives a row; none if it fails.
+    fn raw_score(&mut self, cycle: &Cycle<'_>, row: u32, table: &Table) -> Option<i64> {
+        let (node, shape) = (cycle.cluster().node(Row(row)), table.shapes[row as usize] as usize);
+        let known = self.score.by_shape.then_some(&mut self.by_shape);
+        self.score.of_row(cycle, node, shape, known)
+    }
+
+    /// Adds the final scores of all rows, times the weight, to `sums`; false if the plugin fails.
+    fn normalize_all(&mut self, cycle: &Cycle<'_>, sums: &mut [i32]) -> bool {
+        let scores = || self.raw.iter().flatten().copied();
+        let (lowest, highest) = (scores().min().unwrap_or(0), scores().max().unwrap_or(0));
+        let extreme = |score| Extreme { score, rows: scores().filter(|other| *other == score).count() };
+        (self.lowest, self.highest) = (extreme(lowest), extreme(highest));
+        let feasible = self.raw.iter().enumerate().filter_map(|(row, score)| Some((row as u32, (*score)?)));
+        self.buffer.clear();
+        self.buffer.extend(feasible.map(|(row, score)| NodeScore { row: Row(row), score }));
+        let named = &self.score.named;
+        let is_success = named.run(|plugin| plugin.normalize(cycle, &mut self.buffer)).is_success();
+        for NodeScore { row: Row(row), score } in &self.buffer {
+            sums[*row as usize] += (score * self.score.weight) as i32;
+        }
+        is_success && self.buffer.iter().all(|score| is_final(score.score))
+    }
+
+    /// Takes the score of one row, none if it is not feasible; false if the lowest or the highest is another now.
+    fn set(&mut self, row: usize, new: Option<i64>) -> bool {
+        if self.raw.len() <= row {
+            self.raw.resize(row + 1, None);
+        }
+        let old = std::mem::replace(&mut self.raw[row], new);
+        if old == new {
+            return true;
+        }
+        for extreme in [&mut self.lowest, &mut self.highest] {
+            extreme.rows -= usize::from(old == Some(extreme.score));
+            extreme.rows += usize::from(new == Some(extreme.score));
+        }
+        let is_within = |score: i64| (self.lowest.score..=self.highest.score).contains(&score);
+        self.lowest.rows > 0 && self.highest.rows > 0 && new.is_none_or(is_within)
+    }
+
+    /// What a score comes to, as things are, times the weight; none if the plugin fails.
+    fn final_score(&mut self, cycle: &Cycle<'_>, score: i64) -> Option<i32> {
+        self.buffer.clear();
+        let scores = [self.lowest.score, self.highest.score, score];
+        self.buffer.extend(scores.map(|score| NodeScore { row: Row(0), score }));
+        let named = &self.score.named;
+        let is_success = named.run(|plugin| plugin.normalize(cycle, &mut self.buffer)).is_success();
+        let score = self.buffer[2].score;
+        (is_success && is_final(score)).then_some((score * self.score.weight) as i32)
+    }
+}
+
+fn is_final(score: i64) -> bool {
+    (0..=MAX_NODE_SCORE).contains(&score)
+}

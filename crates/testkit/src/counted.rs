@@ -1,0 +1,246 @@
+//! Whether what a plugin says by counts of pods is what it says of each node: counted here in the simplest way there is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::json;
+use supercargo_framework::{
+    Cell, CountedFilter, CountedScore, Counter, Counts, Groups, Scope, Tally, TermRole,
+};
+use supercargo_model::kinds::Namespace;
+use supercargo_model::pod::PodAffinityTerm;
+use supercargo_model::{Labels, NodeRef, Pod, Snapshot};
+
+use crate::cluster::TestCluster;
+use crate::random::World;
+use crate::reads::Search;
+use crate::trial::status_text;
+
+const FILTER_IS_UNTRUE: &str = "`Filter::counted` says something else than `filter`";
+const SCORE_IS_UNTRUE: &str = "`Score::counted` says something else than `score` and `normalize`";
+
+impl Search<'_> {
+    /// Whether counts say what the plugin says, at once and after more pods have come: the engine asks for what is counted once,
+    /// and keeps it while pods come and go.
+    pub(crate) fn look_at_counts(&mut self, world: &World) {
+        let mut cluster = world.cluster_for(&self.plugin.reads, false);
+        let pod = cluster.pod(world.pending());
+        let profile = &self.trial.profile;
+        let cycle = cluster.cycle(&pod);
+        let filter = profile.filter.first().and_then(|named| named.plugin.counted(&cycle));
+        let score = profile.score.first().and_then(|(named, _)| named.plugin.counted(&cycle));
+        if filter.is_none() && score.is_none() {
+            return;
+        }
+        for number in 0..=world.node_count() {
+            if let Some(filter) = &filter {
+                self.demand(self.is_true_filter(&**filter, &cluster, &pod), FILTER_IS_UNTRUE);
+            }
+            if let Some(score) = &score {
+                self.demand(self.is_true_score(&**score, &cluster, &pod), SCORE_IS_UNTRUE);
+            }
+            if number < world.node_count() {
+                let name = format!("counted-{number}");
+                let another = world.pending().with(json!({ "metadata": { "name": name, "uid": name } }));
+                cluster.put(another.on(&world.node_name(number)));
+            }
+        }
+    }
+
+    fn is_true_filter(&self, counted: &dyn CountedFilter, cluster: &TestCluster, pod: &Arc<Pod>) -> bool {
+        let census = Census::of(counted, cluster.snapshot(), pod);
+        let groups = census.groups();
+        let by_counts = |group: usize| match counted.filter(&groups, group) {
+            Ok(()) => Some("ok".to_owned()),
+            Err(rejection) => counted.rejections().get(rejection).map(status_text),
+        };
+        let said = self.trial.filter_pod(cluster, pod);
+        let nodes = cluster.snapshot().nodes();
+        if let [all] = &said[..]
+            && let Some(all) = all.strip_prefix("*: ")
+        {
+            // PreFilter speaks for all nodes, and is not asked where a filter counts.
+            return all == "skip" && (0..groups.len()).all(|group| by_counts(group).as_deref() == Some("ok"));
+        }
+        nodes.zip(&census.group_of).zip(&said).all(|((node, group), line)| {
+            by_counts(*group).is_some_and(|counted| *line == format!("{}: {counted}", node.name()))
+        })
+    }
+
+    fn is_true_score(&self, counted: &dyn CountedScore, cluster: &TestCluster, pod: &Arc<Pod>) -> bool {
+        let census = Census::of(counted, cluster.snapshot(), pod);
+        let groups = census.groups();
+        let mut scores = vec![0; groups.len()];
+        counted.score(&groups, &mut Vec::new(), &mut scores);
+        let said = self.trial.scores_of_pod(cluster, pod);
+        if said == ["*: skip"] {
+            // Nobody is preferred, by whichever number.
+            return scores.windows(2).all(|pair| pair[0] == pair[1]);
+        }
+        let nodes = cluster.snapshot().nodes();
+        nodes
+            .zip(&census.group_of)
+            .zip(&said)
+            .all(|((node, group), line)| *line == format!("{}: {}", node.name(), scores[*group]))
+    }
+}
+
+type Terms = [i64; TermRole::ALL.len()];
+
+/// All nodes of a cluster by what is counted there: those that are alike are one group.
+struct Census {
+    nodes: Vec<u32>,
+    tallies: Vec<Tally>,
+    cells: Vec<Cell>,
+    terms: Vec<Terms>,
+    /// The group of each node, in the order of the nodes.
+    group_of: Vec<usize>,
+}
+
+impl Census {
+    fn of(counts: &dyn Counts, cluster: &Snapshot, pod: &Pod) -> Self {
+        let counted: Vec<Counted<'_>> = (counts.counters().iter().enumerate())
+            .map(|(number, _)| Counted::of(counts, number, cluster))
+            .collect();
+        let meant = MeantTerms::of(cluster, pod, counts.roles());
+        let mut census = Census {
+            nodes: Vec::new(),
+            tallies: counted.iter().map(|counted| counted.tally).collect(),
+            cells: Vec::new(),
+            terms: Vec::new(),
+            group_of: Vec::new(),
+        };
+        let mut known: Vec<(Vec<Cell>, Terms)> = Vec::new();
+        for node in cluster.nodes() {
+            let cells: Vec<Cell> = counted.iter().map(|counted| counted.cell(node)).collect();
+            let alike = (cells, meant.on(node));
+            let group = known.iter().position(|other| *other == alike).unwrap_or_else(|| {
+                census.nodes.push(0);
+                census.cells.extend(&alike.0);
+                census.terms.push(alike.1);
+                known.push(alike);
+                known.len() - 1
+            });
+            census.nodes[group] += 1;
+            census.group_of.push(group);
+        }
+        census
+    }
+
+    fn groups(&self) -> Groups<'_> {
+        Groups {
+            nodes: &self.nodes,
+            tallies: &self.tallies,
+            cells: &self.cells,
+            cells_per_group: self.tallies.len(),
+            first_cell: 0,
+            terms: &self.terms,
+        }
+    }
+}
+
+/// What one counter counts.
+struct Counted<'a> {
+    counter: &'a Counter,
+    /// The pods of each domain that has a node which counts.
+    by_domain: BTreeMap<u32, u32>,
+    tally: Tally,
+}
+
+impl<'a> Counted<'a> {
+    fn of(counts: &'a dyn Counts, number: usize, cluster: &Snapshot) -> Self {
+        let counter = &counts.counters()[number];
+        let has = |node: NodeRef<'_>, key: &str| domain(node, key) != Cell::NO_DOMAIN;
+        let is_counted = |node: NodeRef<'_>| match &counter.scope {
+            Scope::Node => true,
+            Scope::NodesWithKeys(keys) => keys.iter().all(|key| has(node, key)),
+            Scope::Chosen => counts.includes(number, node),
+        };
+        let mut by_domain: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut everywhere = 0;
+        for node in cluster.nodes() {
+            let (domain, pods) = (domain(node, &counter.topology_key), matching(counter, node));
+            everywhere += u64::from(pods);
+            if domain != Cell::NO_DOMAIN && is_counted(node) {
+                *by_domain.entry(domain).or_default() += pods;
+            }
+        }
+        let tally = match counter.scope {
+            Scope::Node => Tally { total: everywhere, domains: 0, minimum: None },
+            _ => Tally {
+                total: by_domain.values().map(|pods| u64::from(*pods)).sum(),
+                // The engine knows them only if they are told apart, or if the smallest is wanted.
+                domains: if counter.wants_domains || counter.wants_minimum { by_domain.len() } else { 0 },
+                minimum: by_domain.values().min().copied().filter(|_| counter.wants_minimum),
+            },
+        };
+        Counted { counter, by_domain, tally }
+    }
+
+    fn cell(&self, node: NodeRef<'_>) -> Cell {
+        let domain = domain(node, &self.counter.topology_key);
+        let pods = match self.counter.scope {
+            _ if domain == Cell::NO_DOMAIN => 0,
+            Scope::Node => matching(self.counter, node),
+            _ => self.by_domain.get(&domain).copied().unwrap_or(0),
+        };
+        let is_told_apart = self.counter.wants_domains || domain == Cell::NO_DOMAIN;
+        Cell { domain: if is_told_apart { domain } else { 0 }, pods }
+    }
+}
+
+/// The terms of running pods that mean the pending one.
+struct MeantTerms<'a> {
+    /// The role, what one such pod is worth, the key, and the domain of the pod that carries the term.
+    terms: Vec<(TermRole, i64, &'a str, u32)>,
+}
+
+impl<'a> MeantTerms<'a> {
+    fn of(cluster: &'a Snapshot, pod: &Pod, roles: &[TermRole]) -> Self {
+        let namespace = cluster.objects().get::<Namespace>("", &pod.namespace);
+        let namespace_labels: Labels =
+            namespace.map(|namespace| namespace.metadata.labels.clone()).unwrap_or_default();
+        let mut terms = Vec::new();
+        for node in cluster.nodes() {
+            for running in node.pods() {
+                for (role, weight, term) in carried(running) {
+                    let is_meant =
+                        term.matches(&running.namespace, &pod.namespace, &namespace_labels, &pod.labels);
+                    if is_meant && roles.contains(&role) {
+                        terms.push((role, weight, &*term.topology_key, domain(node, &term.topology_key)));
+                    }
+                }
+            }
+        }
+        MeantTerms { terms }
+    }
+
+    fn on(&self, node: NodeRef<'_>) -> Terms {
+        let mut sums = Terms::default();
+        for (role, weight, key, carried_in) in &self.terms {
+            if *carried_in != Cell::NO_DOMAIN && domain(node, key) == *carried_in {
+                sums[*role as usize] += weight;
+            }
+        }
+        sums
+    }
+}
+
+fn carried(pod: &Pod) -> impl Iterator<Item = (TermRole, i64, &PodAffinityTerm)> {
+    let affinity = &pod.spec.pod_affinity;
+    let required = affinity.required.iter().map(|term| (TermRole::Required, 1, term));
+    let anti = affinity.required_anti.iter().map(|term| (TermRole::RequiredAnti, 1, term));
+    let preferred = (affinity.preferred.iter())
+        .map(|weighted| (TermRole::Preferred, i64::from(weighted.weight), &weighted.term));
+    let preferred_anti = (affinity.preferred_anti.iter())
+        .map(|weighted| (TermRole::PreferredAnti, -i64::from(weighted.weight), &weighted.term));
+    required.chain(anti).chain(preferred).chain(preferred_anti)
+}
+
+fn matching(counter: &Counter, node: NodeRef<'_>) -> u32 {
+    node.pods().iter().filter(|pod| counter.pods.matches(pod)).count() as u32
+}
+
+fn domain(node: NodeRef<'_>, key: &str) -> u32 {
+    node.domain_named(key).map_or(Cell::NO_DOMAIN, |pair| pair.value.0)
+}
