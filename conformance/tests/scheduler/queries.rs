@@ -112,7 +112,7 @@ fn config(args: &Value) -> String {
 }
 
 fn world() -> World {
-    let mut world = World::with_plugins(&config(&json!({})), |plugins| plugins.add::<ByLoad>());
+    let mut world = World::with_plugins(&config(&json!({})), supercargo_world::Plugins::add::<ByLoad>);
     for (name, address) in [("n1", "10.0.0.1"), ("n2", "10.0.0.2"), ("n3", "fd00::3")] {
         let addresses =
             json!([{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": "x"}]);

@@ -72,7 +72,7 @@ const CONFIG: &str = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSche
     profiles: [{plugins: {multiPoint: {enabled: [{name: Advised, weight: 100}]}}}]\n";
 
 fn world() -> World {
-    let mut world = World::with_plugins(CONFIG, |plugins| plugins.add::<Advised>());
+    let mut world = World::with_plugins(CONFIG, supercargo_world::Plugins::add::<Advised>);
     for name in ["n1", "n2", "n3"] {
         world.put(node(name).cpu("100"));
     }
