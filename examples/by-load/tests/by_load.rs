@@ -7,7 +7,8 @@ use supercargo_sdk::testkit::{TestCluster, check_reads, cluster, json, node, pod
 const NOW: f64 = 3600.0;
 
 fn three_nodes() -> TestCluster {
-    let addressed = node("b").with(json!({"status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.2"}]}}));
+    let addressed =
+        node("b").with(json!({"status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.2"}]}}));
     cluster().with(node("a")).with(addressed).with(node("c"))
 }
 
@@ -31,8 +32,16 @@ fn what_prometheus_answers_counts_if_it_makes_sense() {
     let mut cluster = three_nodes();
     for (samples, left_out, scores) in [
         (vec![("a:9100", 0.0, "0.25"), ("10.0.0.2:9100", 1.0, "1.5")], "", ["a: 75", "b: 0", "c: 50"]),
-        (vec![("a", 600.0, "0.25"), ("b", 0.0, "NaN")], "1 too old, 1 no finite numbers", ["a: 50", "b: 50", "c: 50"]),
-        (vec![("a", 0.0, "0.1"), ("a:9100", 0.0, "0.2")], "2 of nodes that are told of twice", ["a: 50", "b: 50", "c: 50"]),
+        (
+            vec![("a", 600.0, "0.25"), ("b", 0.0, "NaN")],
+            "1 too old, 1 no finite numbers",
+            ["a: 50", "b: 50", "c: 50"],
+        ),
+        (
+            vec![("a", 0.0, "0.1"), ("a:9100", 0.0, "0.2")],
+            "2 of nodes that are told of twice",
+            ["a: 50", "b: 50", "c: 50"],
+        ),
         (vec![("elsewhere", 0.0, "0.1")], "1 of unknown nodes", ["a: 50", "b: 50", "c: 50"]),
     ] {
         let said = by_load.answer(&mut cluster, "load", &vector(&samples));
