@@ -1,10 +1,11 @@
 //! A cluster, its profiles, and the decisions made on them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use supercargo_framework::{
-    Acts, AskedActs, Context, Cycle, CycleState, Fixes, Memories, PostFilterResult, Profile, unfit_message,
+    Acts, AskedActs, Context, Cycle, CycleState, DroppedMemory, Fixes, Memories, PostFilterResult, Profile,
+    unfit_message,
 };
 use supercargo_model::{Cluster, ClusterError, CountedPods, Pod, Row, Snapshot, Timestamp};
 
@@ -301,6 +302,18 @@ impl Engine {
             });
         }
         state
+    }
+
+    /// What plugins remember, to look at.
+    pub(crate) fn remembered(&self) -> &Memories {
+        &self.memories
+    }
+
+    /// Restores what plugins remembered in another process, and says what of it is dropped.
+    pub(crate) fn restore_memories(&mut self, entries: &BTreeMap<String, String>) -> Vec<DroppedMemory> {
+        let dropped = self.memories.restore(entries);
+        self.index = Index::reading(&self.profiles, &mut self.cluster, self.limits);
+        dropped
     }
 
     /// What plugins remember.

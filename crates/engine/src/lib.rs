@@ -28,8 +28,8 @@ pub use index::{IndexLimits, IndexStatistics, PlainDecisions, PlainReason};
 pub use observer::{Attempt, Located, Observer, PerformCounts};
 pub use pace::{Leading, NextTurn, Pace, Surroundings};
 pub use scheduler::{
-    Books, ExtenderSettings, Gauges, Observation, Order, PodPlace, QueueEvent, QueueLengths, QueuePart,
-    Refusal, Scheduler, SchedulerOptions, Stopwatch, Ticket, Whereabouts,
+    Books, ExtenderSettings, Gauges, MemoriesKept, Observation, Order, PodPlace, QueueEvent, QueueLengths,
+    QueuePart, Refusal, SAVE_INTERVAL, Scheduler, SchedulerOptions, Stopwatch, Ticket, Whereabouts,
 };
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use supercargo_framework::Profile;
 use supercargo_model::{KindId, Timestamp};
 
 use crate::decision::Decision;
-use crate::scheduler::{Gauges, Observation, QueueEvent, Scheduler, Whereabouts};
+use crate::scheduler::{Gauges, MemoriesKept, Observation, QueueEvent, Scheduler, Whereabouts};
 
 /// A pod was tried.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +47,11 @@ pub trait Observer: Send {
 
     /// What was done in the cluster so far, told when it is told how things stand.
     fn performed(&mut self, counts: PerformCounts);
+
+    /// Something became of what plugins remember and want saved.
+    fn kept(&mut self, kept: &MemoriesKept) {
+        let _ = kept;
+    }
 
     /// How things stand, about once a second and after pods were tried.
     fn gauges(&mut self, gauges: &Gauges);

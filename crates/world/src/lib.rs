@@ -40,6 +40,7 @@
 mod name;
 mod place;
 mod plugins;
+mod saving;
 mod server;
 mod settings;
 mod words;

@@ -26,6 +26,7 @@ mod pages;
 mod queue;
 mod queue_context;
 mod replacing;
+mod saving;
 mod standings;
 mod whereabouts;
 
@@ -53,6 +54,7 @@ use observing::Observers;
 pub use queue::QueueLengths;
 use queue::{Patience, Queue};
 use queue_context::QueueContext;
+pub use saving::{MemoriesKept, SAVE_INTERVAL};
 pub use whereabouts::{PodPlace, Whereabouts};
 
 /// How a [`Scheduler`] behaves.
@@ -109,6 +111,8 @@ pub struct Scheduler {
     /// Whether this replica leads: if not, no pod is tried, and nothing is written.
     leads: bool,
     stopwatch: Stopwatch,
+    /// What plugins remembered when that was last saved.
+    saved: Memories,
     /// Plugins that hear of changes.
     observers: Observers,
     /// Whether everything was listed.
@@ -144,6 +148,7 @@ impl Scheduler {
             observers: Observers::of(engine.profiles()),
             is_cluster_known: true,
             slow_asked: None,
+            saved: Memories::default(),
             engine,
             queue,
             bindings: Bindings::default(),
