@@ -4,6 +4,7 @@
 //! orders, and lets the others work.
 
 mod dumping;
+mod keeping;
 mod reloading;
 
 use std::borrow::Cow;
@@ -28,11 +29,13 @@ use tracing::{info, warn};
 use crate::backoff::named_seed;
 use crate::clock::{ClockWatch, elapsed};
 use crate::heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
+use crate::memory_store::{MemoriesPlace, MemoryStore};
 use crate::order_log::OrderLog;
 use crate::perform::{Concluded, OrderOutcome, Performer, PerformerOptions};
 use crate::tasks::Tasks;
 use crate::watch::{WatchEvent, Watched};
 use crate::watches::{Progress, Watches};
+use keeping::Keeping;
 use reloading::PendingReload;
 pub use reloading::ReloadRefused;
 
@@ -57,6 +60,8 @@ pub struct DriverOptions {
     /// Whether pods may be tried, and anything be written. The cluster is watched all the same, so that a replica that takes
     /// over knows it already.
     pub gate: WriteGate,
+    /// Where plugins save what they remember; none if nothing is to be saved.
+    pub memories: Option<MemoriesPlace>,
     /// Who owns the tasks of the driver.
     pub tasks: Tasks,
 }
@@ -142,6 +147,8 @@ pub struct Driver<O> {
     is_known: bool,
     log: OrderLog,
     clock_watch: ClockWatch,
+    /// What plugins remember beyond this process.
+    keeping: Keeping,
 }
 
 /// What an extender answered to an order.
@@ -150,7 +157,8 @@ type Answered = (Ticket, Result<ExtenderAnswer, AskFailure>);
 impl<O: Observer> Driver<O> {
     /// Begins to watch the cluster. Commands come in through the channel.
     pub fn start(options: DriverOptions, observer: O, commands: mpsc::Receiver<Command>) -> Self {
-        let DriverOptions { scheduler, server, clock, hostname, seed, extenders, gate, tasks } = options;
+        let DriverOptions { scheduler, server, clock, hostname, seed, extenders, gate, memories, tasks } =
+            options;
         let scheduler = scheduler.with_stopwatch(Stopwatch(elapsed)).with_unknown_cluster();
         // Replicas with the same seed do not watch, and come back after an outage, in step.
         let own_seed = named_seed(seed, &hostname);
@@ -162,6 +170,7 @@ impl<O: Observer> Driver<O> {
             tasks.clone(),
         );
         let (log, clock_watch) = (OrderLog::default(), ClockWatch::new(clock.clone()));
+        let store = memories.map(|place| MemoryStore::new(&server, gate.clone(), place));
         let performer = PerformerOptions {
             server,
             clock: clock.clone(),
@@ -187,6 +196,7 @@ impl<O: Observer> Driver<O> {
             progress,
             heartbeat: Heartbeat::new("driver", HEARTBEAT_TOLERANCE),
             gate,
+            keeping: Keeping::new(store, tasks.clone()),
             tasks,
             extenders,
             answers,
@@ -220,6 +230,7 @@ impl<O: Observer> Driver<O> {
             }
             let taken = self.take_in();
             self.continue_reload().await;
+            self.keep_memories();
             let done = taken + self.try_pods();
             self.give_orders();
             self.give_observations();
@@ -241,6 +252,7 @@ impl<O: Observer> Driver<O> {
             let deadline = self.scheduler.next_deadline().map(|deadline| self.instant(deadline));
             let next_report = self.next_report();
             let reload_ends = self.pending.as_ref().map(|pending| pending.until);
+            let is_unsaved = self.scheduler.has_unsaved_memories();
             tokio::select! {
                 biased;
                 () = &mut stop => break,
@@ -254,12 +266,28 @@ impl<O: Observer> Driver<O> {
                 }
                 // What comes of it is decided at the beginning of the loop.
                 () = sleep_until(reload_ends.unwrap_or_else(far_off)), if reload_ends.is_some() => {}
+                // What there is to do is done at the beginning of the loop.
+                () = self.keeping.due(is_unsaved) => {}
                 () = sleep_until(next_report) => self.report(),
             }
         }
         self.watches.abort_all();
         self.give_orders();
-        self.performer.finish(STOP_PATIENCE).await;
+        let (leading, now) = (self.tenure(), self.clock.now());
+        let Driver { performer, mut keeping, mut scheduler, mut observer, .. } = self;
+        let (kept, ()) = tokio::join!(
+            keeping.finish(&mut scheduler, leading, now, STOP_PATIENCE),
+            performer.finish(STOP_PATIENCE)
+        );
+        kept.iter().for_each(|kept| observer.kept(kept));
+    }
+
+    /// Restores and saves what plugins remember, where that is due.
+    fn keep_memories(&mut self) {
+        let (leading, now) = (self.tenure(), self.clock.now());
+        for kept in self.keeping.turn(&mut self.scheduler, leading, now) {
+            self.observer.kept(&kept);
+        }
     }
 
     /// Looks at what has come in; how much that was.
@@ -361,7 +389,17 @@ impl<O: Observer> Driver<O> {
         pace.try_pods(scheduler, leading, is_known, &mut surroundings)
     }
 
+    /// Whether pods may be tried and orders be carried out. A replica that holds the lease does not begin before it has what its
+    /// predecessor saved.
     fn leading(&self) -> Leading {
+        match self.tenure() {
+            Leading::Yes if !self.keeping.is_ready() => Leading::NotNow,
+            tenure => tenure,
+        }
+    }
+
+    /// Whether this replica holds the lease.
+    fn tenure(&self) -> Leading {
         if self.gate.is_open() {
             Leading::Yes
         } else if self.gate.has_tenure() {

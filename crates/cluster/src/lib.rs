@@ -14,6 +14,7 @@ mod driver;
 mod event_sink;
 mod heartbeat;
 mod limited_log;
+mod memory_store;
 mod order_log;
 mod perform;
 mod tasks;
@@ -23,6 +24,7 @@ mod watches;
 pub use driver::{Command, Driver, DriverOptions, ReloadRefused, RenderedPage, Replacement};
 pub use heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
 pub use limited_log::{Admission, LOG_INTERVAL, LOG_LINES_MAX, LimitedLog, LogLimiter, Suppressed};
+pub use memory_store::MemoriesPlace;
 pub use perform::{Concluded, OrderOutcome, Performer, PerformerOptions, rest_after_bindings};
 pub use tasks::{Supervisor, Task, TaskEnd, TaskEndCause, Tasks};
 pub use watch::{

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use supercargo_framework::{DroppedMemory, Memories};
+use supercargo_model::Timestamp;
 
 use super::Scheduler;
 
@@ -18,6 +19,8 @@ pub enum MemoriesKept {
     Saved {
         /// How many bytes.
         bytes: usize,
+        /// When.
+        at: Timestamp,
         /// Whether somebody else had written meanwhile, and was overwritten.
         had_conflict: bool,
     },
@@ -37,8 +40,8 @@ pub enum MemoriesKept {
     },
     /// What was saved was read, and those of it restored that could be.
     Loaded {
-        /// How long ago it was saved, if it says when; none also if there was nothing.
-        age: Option<Duration>,
+        /// When it was saved, if it says so; none also if there was nothing.
+        saved_at: Option<Timestamp>,
     },
     /// One of them could not be restored.
     Dropped(DroppedMemory),

@@ -8,6 +8,7 @@
 //! What each means here, and which of upstream's are left out and why, stands in `docs/reference/metrics.md`.
 
 mod labels;
+mod memories;
 mod plugins;
 mod process;
 mod series;
@@ -28,6 +29,7 @@ use prometheus_client::registry::Registry;
 pub use labels::{AttemptResult, Cached, Queue};
 pub use shadow::ShadowMetrics;
 
+use memories::MemorySeries;
 use plugins::PluginSeries;
 use series::{Series, buckets};
 
@@ -78,6 +80,7 @@ pub struct Metrics {
     look_ups_failed: Series<0, Counter>,
     answers_dropped: Series<0, Counter>,
     plugins: PluginSeries,
+    memories: MemorySeries,
 }
 
 /// The name of our election in `leader_election_master_status`, as upstream has it.
@@ -312,6 +315,7 @@ impl Metrics {
                 [],
             ),
             plugins: PluginSeries::new(all),
+            memories: MemorySeries::new(all),
         };
         metrics.show_zeros();
         (metrics, Exposition { registry: Arc::new(registry) })

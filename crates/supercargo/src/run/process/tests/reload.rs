@@ -54,6 +54,7 @@ impl Reloaded {
             seed: 1,
             extenders: Vec::new(),
             gate: WriteGate::always_open(),
+            memories: None,
             tasks: supervisor.tasks(),
         };
         let driver =
