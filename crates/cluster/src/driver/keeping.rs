@@ -136,7 +136,7 @@ impl Keeping {
         match &self.phase {
             Phase::Loading(_) | Phase::Saving { .. } => self.wake.notified().await,
             Phase::Kept { not_before } if is_unsaved && self.store.is_some() => {
-                sleep_until(*not_before).await
+                sleep_until(*not_before).await;
             }
             Phase::Following | Phase::Kept { .. } => std::future::pending().await,
         }
