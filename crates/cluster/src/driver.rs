@@ -282,14 +282,6 @@ impl<O: Observer> Driver<O> {
         kept.iter().for_each(|kept| observer.kept(kept));
     }
 
-    /// Restores and saves what plugins remember, where that is due.
-    fn keep_memories(&mut self) {
-        let (leading, now) = (self.tenure(), self.clock.now());
-        for kept in self.keeping.turn(&mut self.scheduler, leading, now) {
-            self.observer.kept(&kept);
-        }
-    }
-
     /// Looks at what has come in; how much that was.
     fn take_in(&mut self) -> usize {
         let mut taken = 0;

@@ -16,7 +16,8 @@ use crate::filtering::Filters;
 use crate::index::{Answer, Index, IndexLimits, IndexStatistics, PlainDecisions, Question, Unfit};
 use crate::rehearsal::{LateStage, Stage};
 
-/// Decides for pods, one after the other.
+/// Decides for pods, one after the other. A clone shares what neither side changes, and begins without an index, which is made anew when
+/// it decides for the first time.
 #[derive(Debug)]
 pub struct Engine {
     /// The cluster; the driver changes it between decisions.
@@ -109,6 +110,23 @@ impl EngineOptions {
         attempt: u64,
     ) -> Context<'a> {
         Context { cluster, now, memories, seed: self.seed.attempt(attempt), fixes: self.fixes }
+    }
+}
+
+impl Clone for Engine {
+    fn clone(&self) -> Self {
+        Engine {
+            cluster: self.cluster.clone(),
+            profiles: self.profiles.clone(),
+            options: self.options,
+            memories: self.memories.clone(),
+            acts: self.acts.clone(),
+            index: self.index.left_behind(),
+            attempts: self.attempts,
+            first_attempt: self.first_attempt,
+            start: self.start,
+            limits: self.limits,
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::world::World;
 const SAVING: &str = "save memories";
 
 /// What plugins had saved, and when that may be done again.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Saving {
     entries: BTreeMap<String, String>,
     not_before: Option<Timestamp>,

@@ -26,6 +26,8 @@ const LINES_SHOWN: usize = 6;
 
 /// A scheduler and the cluster that it works on.
 ///
+/// A clone is a world of its own, in which something else may happen from here on.
+///
 /// Objects are named by `KIND NAME` if they are in the namespace `default` or in none, and by `KIND NAMESPACE/NAME` otherwise: `Node n1`,
 /// `Pod web`, `Pod team-a/web`. Where two kinds of different groups have one name, the group stands behind it: `Gang.example.com g`.
 /// Pods alone are named by `web` and `team-a/web`.
@@ -39,7 +41,7 @@ const LINES_SHOWN: usize = 6;
 /// | `status of web: Unschedulable …`, `status of web: nominated to n1` | a pod's condition and nomination |
 /// | `create KIND NAME`, `patch KIND NAME`, `delete KIND NAME` | what plugins write |
 /// | `Scheduled on web: …`, `FailedScheduling on web: …` | an event, with its reason and its text |
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct World {
     /// The scheduler itself, for the tests of this repository: its methods are no promise.
     #[doc(hidden)]

@@ -8,7 +8,7 @@ use std::mem::take;
 use std::sync::Arc;
 use std::time::Duration;
 
-use supercargo_engine::{Leading, MemoriesKept, SAVE_INTERVAL, Scheduler};
+use supercargo_engine::{Leading, MemoriesKept, Observer, SAVE_INTERVAL, Scheduler};
 use supercargo_framework::{Memories, UnsavedMemory};
 use supercargo_model::Timestamp;
 use tokio::sync::{Notify, oneshot};
@@ -16,6 +16,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tracing::{info, warn};
 
+use super::Driver;
 use crate::limited_log::LimitedLog;
 use crate::memory_store::{MemoryStore, Stored, Wrote};
 use crate::tasks::Tasks;
@@ -69,6 +70,16 @@ enum SaveEnd {
     Unchanged,
     Wrote(Wrote),
     Failed(String),
+}
+
+impl<O: Observer> Driver<O> {
+    /// Restores and saves what plugins remember, where that is due.
+    pub(super) fn keep_memories(&mut self) {
+        let (leading, now) = (self.tenure(), self.clock.now());
+        for kept in self.keeping.turn(&mut self.scheduler, leading, now) {
+            self.observer.kept(&kept);
+        }
+    }
 }
 
 impl Keeping {

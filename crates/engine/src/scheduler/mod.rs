@@ -83,8 +83,9 @@ pub struct Order {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
-/// A scheduler.
-#[derive(Debug)]
+/// A scheduler. A clone goes its own way from here on, and decides as its original would; it costs little more than what waits and is on
+/// its way. Orders that were not answered yet have the same numbers in both.
+#[derive(Clone, Debug)]
 pub struct Scheduler {
     engine: Engine,
     queue: Queue,

@@ -132,7 +132,7 @@ async fn who_leads_overwrites_whatever_somebody_else_wrote_and_keeps_what_is_not
     let replica = start(NAME, &server);
     seconds(15).await;
     assert_eq!(counted(&server), Some(1));
-    server.put_memories(json!({ "format": "1", "memory.Counter": "nonsense" }));
+    server.put_memories(&json!({ "format": "1", "memory.Counter": "nonsense" }));
     server.add_pod("b");
     seconds(15).await;
     assert_eq!(counted(&server), Some(2));
@@ -152,7 +152,7 @@ async fn what_cannot_be_read_is_dropped_and_written_anew() {
         Value::Null,
     ] {
         let server = Server::with_pods(&["a"]);
-        server.put_memories(data.clone());
+        server.put_memories(&data);
         let replica = start(NAME, &server);
         seconds(15).await;
         assert_eq!((counted(&server), server.bound().len()), (Some(1), 1), "{data}");
@@ -164,7 +164,7 @@ async fn what_cannot_be_read_is_dropped_and_written_anew() {
 async fn a_server_that_does_not_answer_or_refuses_holds_nobody_up_for_long() {
     let server = Server::with_pods(&["a"]);
     server.put_memories(
-        json!({ "format": "1", "memory.Counter": r#"{"version":1,"value":{"pods":40,"heard":1}}"# }),
+        &json!({ "format": "1", "memory.Counter": r#"{"version":1,"value":{"pods":40,"heard":1}}"# }),
     );
     server.silence(CONFIG_MAPS);
     let replica = start(NAME, &server);

@@ -85,7 +85,7 @@ impl Server {
     }
 
     /// Somebody writes the ConfigMap with memories.
-    pub(super) fn put_memories(&self, data: Value) {
+    pub(super) fn put_memories(&self, data: &Value) {
         let mut state = lock(&self.state);
         let metadata = json!({ "name": "kube-scheduler-memories", "labels": { "by": "somebody" } });
         let object = json!({ "metadata": metadata, "data": data });
