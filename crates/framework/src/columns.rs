@@ -87,6 +87,9 @@ impl Columns {
 
     /// Makes room for so many nodes; new places have none of anything.
     pub fn resize(&mut self, nodes: usize) {
+        if nodes == self.exact.len() {
+            return;
+        }
         for column in self.resources.as_flattened_mut() {
             column.resize(nodes, 0.0);
         }

@@ -31,6 +31,7 @@ mod cluster;
 mod counted;
 #[doc(hidden)]
 pub mod listed;
+mod normalized;
 mod observing;
 pub mod random;
 mod reads;

@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use supercargo_framework::{
-    Columns, Context, NodeField, NodeScore, Normalization, Plugin, PluginInstance, PodField, PreFilterResult,
-    QueryAnswer, QueuedPod, Reads,
+    Columns, Context, NodeField, NodeScore, Plugin, PluginInstance, PodField, PreFilterResult, QueryAnswer,
+    QueuedPod, Reads,
 };
 use supercargo_model::lookups::{LabelsId, Lookup, noting};
-use supercargo_model::{Kind as _, Pod, RawObject, Row};
+use supercargo_model::{Kind as _, Pod, RawObject};
 
 use crate::cluster::{TestCluster, cluster};
 use crate::random::{OwnValues, World, worlds};
@@ -150,18 +150,18 @@ pub(crate) struct Search<'a> {
 
 /// What a plugin said about a pod in a cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Answers {
+pub(crate) struct Answers {
     /// Before the queue, and about all nodes together.
     whole: Vec<String>,
     /// What Filter said, and the score before it is normalised.
-    nodes: Vec<[String; 2]>,
+    pub(crate) nodes: Vec<[String; 2]>,
     /// The scores in the end.
     scores: Vec<String>,
 }
 
 /// What is different from the usual when a plugin is asked.
 #[derive(Clone, Copy, PartialEq)]
-enum Twist {
+pub(crate) enum Twist {
     None,
     Later,
     OtherSeed,
@@ -174,9 +174,9 @@ enum Twist {
 }
 
 /// A random cluster, and the world that it was made of.
-struct Scene<'w> {
-    world: &'w World,
-    cluster: TestCluster,
+pub(crate) struct Scene<'w> {
+    pub(crate) world: &'w World,
+    pub(crate) cluster: TestCluster,
 }
 
 impl Search<'_> {
@@ -319,74 +319,21 @@ impl Search<'_> {
                         ),
                     );
                 }
-                Lookup::Objects(kind, _) => {
+                Lookup::Objects(kind, name) => {
                     let is_declared = reads.kinds.iter().any(|known| known.id == kind);
+                    let is_of_node = name.is_some_and(|name| cluster.snapshot().row_of(&name).is_some());
+                    let may_read = is_of_node || !reads.of_node.contains(&kind);
                     let kind = kind.kind;
+                    self.demand(
+                        may_read,
+                        &format!(
+                            "objects of kind {kind} are looked up that are not named like the node: declare `.kind::<{kind}>()`, not `.of_node`"
+                        ),
+                    );
                     self.demand(
                         is_declared,
                         &format!("objects of kind {kind} are looked up: declare `.kind::<{kind}>()`"),
                     );
-                }
-            }
-        }
-    }
-
-    /// Whether scores become final in the way that the plugin declares.
-    fn look_at_scores(&mut self, scene: &mut Scene<'_>, truth: &Answers) {
-        let Some((named, _)) = self.trial.profile.score.first() else { return };
-        let normalization = named.plugin.normalization();
-        if normalization == Normalization::Unknown {
-            return;
-        }
-        let world = scene.world;
-        if let Some(answers) = self.ask(scene, world, Twist::NobodyFeasible)
-            && answers.nodes != truth.nodes
-        {
-            self.find(
-                "which nodes are feasible matters to PreScore: `normalization` must be `Unknown`".to_owned(),
-            );
-        }
-        let pod = scene.cluster.pod(world.pending());
-        let rows = scene.cluster.snapshot().rows();
-        let Ok((cycle, scores)) = self.trial.raw_scores(&scene.cluster, &pod, rows) else { return };
-        let finals = |mut scores: Vec<NodeScore>| {
-            named.plugin.normalize(&cycle, &mut scores);
-            scores
-        };
-        if normalization == Normalization::None {
-            self.demand(
-                finals(scores.clone()) == scores,
-                "`normalize` changes scores: `normalization` must not be `None`",
-            );
-            return;
-        }
-        let mut values: Vec<i64> = scores.iter().map(|score| score.score).collect();
-        values.sort_unstable();
-        values.dedup();
-        // The same values, each in other places and another number of times.
-        let spread = |offset: usize| {
-            let value = |place: usize| values[(place * offset) % values.len()];
-            let rows: Vec<Row> = scores.iter().map(|score| score.row).collect();
-            let spread =
-                rows.iter().enumerate().map(|(place, row)| NodeScore { row: *row, score: value(place) });
-            spread.collect::<Vec<_>>()
-        };
-        let last: Vec<NodeScore> = {
-            let mut last = spread(1);
-            last.iter_mut()
-                .skip(values.len())
-                .for_each(|score| score.score = *values.last().expect("there are nodes"));
-            last
-        };
-        let mut known: Vec<(i64, i64)> = Vec::new();
-        for before in [scores.clone(), spread(1), last] {
-            for (before, after) in before.iter().zip(finals(before.clone())) {
-                match known.iter().find(|(value, _)| *value == before.score) {
-                    Some((_, expected)) => self.demand(
-                        *expected == after.score,
-                        "`normalize` looks at more than which scores occur: `normalization` must not be `ByValues`",
-                    ),
-                    None => known.push((before.score, after.score)),
                 }
             }
         }
@@ -481,7 +428,7 @@ impl Search<'_> {
         }
     }
 
-    fn find(&mut self, words: String) {
+    pub(crate) fn find(&mut self, words: String) {
         if !self.found.contains(&words) {
             self.found.push(words);
         }
@@ -499,7 +446,7 @@ impl Search<'_> {
 
     /// What the plugin says about a pod in a cluster, which may be the pod of another world; nothing if it panics, which is found
     /// as well.
-    fn ask(&mut self, scene: &mut Scene<'_>, pending: &World, twist: Twist) -> Option<Answers> {
+    pub(crate) fn ask(&mut self, scene: &mut Scene<'_>, pending: &World, twist: Twist) -> Option<Answers> {
         let Scene { world, cluster } = scene;
         let usual = (cluster.now, cluster.seed, cluster.memories.clone());
         let mut pod = cluster.pod(pending.pending());

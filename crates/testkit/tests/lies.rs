@@ -83,6 +83,9 @@ lies! {
     Chance => ["the seed matters, and answers are kept: declare `.time()`, so that they are not"];
     Remembering => ["what it remembers matters: declare `.memory()`"];
     OwnKind => ["objects of kind Quota are looked up: declare `.kind::<Quota>()`"];
+    OtherNodes => [
+        "objects of kind Quota are looked up that are not named like the node: declare `.kind::<Quota>()`, not `.of_node`"
+    ];
     KnownKind => ["objects of kind Service are looked up: declare `.kind::<Service>()`"];
     Asking => ["the answer to the query \"load\" is looked up: declare `.query(…)` of that name"];
     Texts => ["texts of pods or nodes matter: declare `.raw_objects()`"];
@@ -91,6 +94,9 @@ lies! {
     ];
     Halved => ["`normalize` changes scores: `normalization` must not be `None`"];
     Averaged => ["`normalize` looks at more than which scores occur: `normalization` must not be `ByValues`"];
+    Middling => [
+        "`normalize` looks at more than the lowest and the highest score: `normalization` must not be `ByRange`"
+    ];
     Feasible => ["which nodes are feasible matters to PreScore: `normalization` must be `Unknown`"];
     Rows => ["`filter_rows` says something else than `filter`"];
     Ageing => [
@@ -183,6 +189,9 @@ impl Kind for Quota {
 twins! { OwnKind: filter, reads Reads::nothing().kind::<Quota>(), or Reads::nothing() }
 filter! { OwnKind: |cycle, _| cycle.cluster().objects().get::<Quota>("default", "limit").is_none() }
 
+twins! { OtherNodes: filter, reads Reads::nothing().kind::<Quota>(), or Reads::nothing().of_node::<Quota>() }
+filter! { OtherNodes: |cycle, _| cycle.cluster().objects().all::<Quota>().count() < 2 }
+
 twins! { KnownKind: filter, reads Reads::nothing().kind::<Service>(), or Reads::nothing() }
 filter! { KnownKind: |cycle, _| cycle.cluster().objects().all::<Service>().count() < 2 }
 
@@ -242,13 +251,13 @@ macro_rules! score {
 struct Seen(i64);
 
 score! { Halved: score, by Normalization::None, |scores| scores.iter_mut().for_each(|score| score.score /= 2) }
-score! {
-    Averaged: score, by Normalization::ByValues, |scores| {
-        let sum: i64 = scores.iter().map(|score| score.score).sum();
-        let average = sum / scores.len() as i64;
-        scores.iter_mut().for_each(|score| score.score = average);
-    }
+fn average(scores: &mut [NodeScore]) {
+    let sum: i64 = scores.iter().map(|score| score.score).sum();
+    let average = sum / scores.len() as i64;
+    scores.iter_mut().for_each(|score| score.score = average);
 }
+score! { Averaged: score, by Normalization::ByValues, |scores| average(scores) }
+score! { Middling: score, by Normalization::ByRange, |scores| average(scores) }
 score! { Feasible: score pre_score, by Normalization::None, |_| {} }
 impl<const HONEST: bool> PreScore for Feasible<HONEST> {
     fn pre_score(&self, cycle: &mut Cycle<'_>, feasible: &[Row]) -> Status {

@@ -398,6 +398,7 @@ impl Base {
         let cycle = Cycle::resume(&pod, context.clone(), std::mem::take(&mut self.state));
         let mut buffers = self.buffers.take().unwrap_or_default();
         let Buffers { rows: found, others, .. } = &mut *buffers;
+        *others = Others::default();
         table.refresh_columns(context.cluster);
         self.evaluate(&cycle, RowSelection::All(rows), table.numbers(), table, found, others);
         self.broken |= self.ranged.score_all(&cycle, table, found) == RangeOutcome::Failed;
@@ -440,11 +441,11 @@ impl Base {
         }
         self.broken |= !kernels::run(&self.plugins, cycle, numbers, rows, others);
         self.try_earlier_filters(cycle, selected, table, rows, others);
-        for index in &others.filters {
-            self.filter(*index, cycle, selected, table, &mut rows.passed);
+        for index in others.filters.iter() {
+            self.filter(index, cycle, selected, table, &mut rows.passed);
         }
-        for index in &others.scores {
-            self.score(*index, cycle, selected, table, &rows.passed, &mut rows.sums);
+        for index in others.scores.iter() {
+            self.score(index, cycle, selected, table, &rows.passed, &mut rows.sums);
         }
     }
 
@@ -459,8 +460,8 @@ impl Base {
         others: &Others,
     ) {
         let asked_at_once =
-            (0..self.plugins.filters.len()).rev().find(|position| !others.filters.contains(position));
-        let Some(last) = asked_at_once.filter(|last| others.filters.iter().any(|position| position < last))
+            (0..self.plugins.filters.len()).rev().find(|position| !others.filters.contains(*position));
+        let Some(last) = asked_at_once.filter(|last| others.filters.iter().any(|position| position < *last))
         else {
             return;
         };
@@ -469,8 +470,8 @@ impl Base {
         rejected.clear();
         rejected.extend(passed.iter().enumerate().map(|(position, passed)| !passed && is_occupied(position)));
         if rejected.contains(&true) {
-            for position in others.filters.iter().filter(|position| **position < last) {
-                self.filter(*position, cycle, selected, table, rejected);
+            for position in others.filters.iter().filter(|position| *position < last) {
+                self.filter(position, cycle, selected, table, rejected);
             }
         }
     }

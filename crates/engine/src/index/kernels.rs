@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use supercargo_framework::{ColumnView, Cycle, MAX_NODE_SCORE, witness};
 
 use super::local::{LocalPlugins, LocalScore};
+use super::recipe::PluginSet;
 
 /// For fewer rows than this, another core is not worth waking up.
 const ROWS_PER_CORE_MIN: usize = 1 << 14;
@@ -15,7 +16,8 @@ const CORES_MAX: usize = 8;
 
 /// Asks the plugins that answer for many rows at once: clears the rows that do not pass, and adds up the scores of all.
 ///
-/// The plugins that have to be asked row by row are left in `others`. False if a score is out of range.
+/// The plugins that have to be asked row by row are left in `others`; those that are there already are not asked. False if a score
+/// is out of range.
 pub(super) fn run(
     plugins: &LocalPlugins,
     cycle: &Cycle<'_>,
@@ -36,9 +38,10 @@ pub(super) fn run(
         let view = numbers.part(number * size..number * size + passed.len());
         Part { view, passed, sums, scores }
     });
+    let known = *others;
     std::thread::scope(|scope| {
         let worker = |part: Part<'_>| {
-            let mut others = Others::default();
+            let mut others = known;
             let work = AssertUnwindSafe(|| part.run(plugins, cycle, &mut others));
             let in_range = catch_unwind(work).map_err(|panic| (panic, witness::running()))?;
             Ok((in_range, others))
@@ -73,10 +76,10 @@ pub(super) struct RowBuffers {
 }
 
 /// The positions of the plugins that have to be asked row by row.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Others {
-    pub(super) filters: Vec<usize>,
-    pub(super) scores: Vec<usize>,
+    pub(super) filters: PluginSet,
+    pub(super) scores: PluginSet,
 }
 
 struct Part<'a> {
@@ -89,17 +92,20 @@ struct Part<'a> {
 impl Part<'_> {
     fn run(self, plugins: &LocalPlugins, cycle: &Cycle<'_>, others: &mut Others) -> bool {
         let Part { view, passed, sums, scores } = self;
-        others.filters.clear();
-        others.scores.clear();
         for (position, filter) in plugins.filters.iter().enumerate() {
-            if !filter.named.run(|plugin| plugin.filter_rows(cycle, view, passed)) {
-                others.filters.push(position);
+            if !others.filters.contains(position)
+                && !filter.named.run(|plugin| plugin.filter_rows(cycle, view, passed))
+            {
+                others.filters.insert(position);
             }
         }
         let mut all_in_range = true;
         for (position, LocalScore { named, weight, .. }) in plugins.scores.iter().enumerate() {
+            if others.scores.contains(position) {
+                continue;
+            }
             if !named.run(|plugin| plugin.score_rows(cycle, view, scores)) {
-                others.scores.push(position);
+                others.scores.insert(position);
                 continue;
             }
             add_weighted(sums, scores, *weight as i32);

@@ -282,7 +282,9 @@ impl Index {
         let Some(recipe) = self.recipes[question.profile_number].clone() else {
             return self.leave(plain::TOO_MANY_PLUGINS);
         };
-        if let Some(reason) = rejected_outright(question, &recipe) {
+        if recipe.has_verdicts()
+            && let Some(reason) = rejected_outright(question, &recipe)
+        {
             return self.leave(reason);
         }
         let class_number = self.class(question, &recipe);
@@ -539,10 +541,8 @@ impl Classes {
 
 /// Why a plugin that has a word on each pod, and says nothing about nodes, keeps the index from deciding; none if it lets it.
 fn rejected_outright(question: &Question<'_>, recipe: &Recipe) -> Option<PlainReason> {
-    let mut verdicts = recipe.verdicts(question.pod).peekable();
-    verdicts.peek()?;
     let mut cycle = Cycle::new(question.pod, question.context.clone());
-    verdicts.find_map(|position| {
+    recipe.verdicts(question.pod).find_map(|position| {
         let named = &question.profile.pre_filter[position];
         match named.run(|plugin| plugin.pre_filter(&mut cycle)) {
             PreFilterResult::AllNodes | PreFilterResult::Skip => None,

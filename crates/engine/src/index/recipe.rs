@@ -60,7 +60,7 @@ pub(super) struct RecipePlugin {
     pub(super) score: Option<usize>,
 }
 
-/// A set of plugins of one profile, by number.
+/// A set of plugins of one profile, by number or by position in a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct PluginSet(u64);
 
@@ -73,6 +73,16 @@ impl PluginSet {
 
     pub(super) fn insert(&mut self, number: usize) {
         self.0 |= 1 << number;
+    }
+
+    /// The numbers, in order.
+    pub(super) fn iter(self) -> impl Iterator<Item = usize> {
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let number = (left != 0).then(|| left.trailing_zeros() as usize)?;
+            left &= left - 1;
+            Some(number)
+        })
     }
 }
 
@@ -152,6 +162,11 @@ impl Recipe {
             verdicts,
             alike,
         })
+    }
+
+    /// Whether plugins are asked about each pod.
+    pub(super) fn has_verdicts(&self) -> bool {
+        !self.verdicts.is_empty()
     }
 
     /// The plugins that are asked about each pod: where they stand at PreFilter.

@@ -23,7 +23,11 @@ impl<T: Clone + Default> Rows<T> {
     }
 
     pub(super) fn get_mut(&mut self, index: usize) -> &mut T {
-        &mut Arc::make_mut(&mut self.chunks[index / CHUNK])[index % CHUNK]
+        let chunk = &mut self.chunks[index / CHUNK];
+        if Arc::strong_count(chunk) > 1 {
+            unshare(chunk);
+        }
+        &mut Arc::get_mut(chunk).expect("nobody else has the chunk")[index % CHUNK]
     }
 
     pub(super) fn push(&mut self, row: T) {
@@ -33,6 +37,13 @@ impl<T: Clone + Default> Rows<T> {
         self.len += 1;
         *self.get_mut(self.len - 1) = row;
     }
+}
+
+/// Copies a chunk. Rare, and so large that it would cost every write something if it stood there.
+#[cold]
+#[inline(never)]
+fn unshare<T: Clone>(chunk: &mut Arc<[T; CHUNK]>) {
+    Arc::make_mut(chunk);
 }
 
 impl<T> Default for Rows<T> {

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Args, ColumnView, Cycle, Extensions, FieldProblems, MAX_NODE_SCORE, NodeField, Normalization, Plugin,
-    PodField, PreScore, Reads, Score, Status,
+    Args, ColumnResource, ColumnView, Cycle, Extensions, FieldProblems, MAX_NODE_SCORE, NodeField,
+    Normalization, Plugin, PodField, PreScore, Reads, Score, Status,
 };
 use supercargo_model::wire::null_default;
 use supercargo_model::{NodeRef, Pod, Row};
@@ -33,6 +33,8 @@ use super::{Level, Sums, level};
 #[derive(Debug)]
 pub struct NodeResourcesBalancedAllocation {
     resources: Vec<ResourceSpec>,
+    /// Where the numbers of each resource are, for many nodes at once.
+    columns: Vec<Option<ColumnResource>>,
 }
 
 /// Arguments of [`NodeResourcesBalancedAllocation`].
@@ -70,7 +72,8 @@ impl Plugin for NodeResourcesBalancedAllocation {
     type Args = NodeResourcesBalancedAllocationArgs;
 
     fn new(args: NodeResourcesBalancedAllocationArgs) -> Self {
-        NodeResourcesBalancedAllocation { resources: args.resources }
+        let columns = rows::columns_of(&args.resources);
+        NodeResourcesBalancedAllocation { resources: args.resources, columns }
     }
 
     fn extensions(points: Extensions<Self>) -> Extensions<Self> {
@@ -123,8 +126,8 @@ impl Score for NodeResourcesBalancedAllocation {
 
     fn score_rows(&self, cycle: &Cycle<'_>, columns: ColumnView<'_>, scores: &mut [i32]) -> bool {
         let Some(Requests(requests)) = cycle.get() else { return false };
-        let mut asked = (self.resources.iter().zip(requests))
-            .map(|(spec, request)| AskedColumn::of(columns, &spec.name, *request, Sums::Requested));
+        let mut asked = (self.columns.iter().zip(requests))
+            .map(|(column, request)| AskedColumn::of(columns, *column, *request, Sums::Requested));
         let (Some(Some(one)), Some(Some(other)), None) = (asked.next(), asked.next(), asked.next()) else {
             return false;
         };

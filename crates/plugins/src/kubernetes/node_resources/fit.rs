@@ -2,8 +2,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Actions, Args, Change, ClusterEvent, Code, ColumnView, Context, Cycle, Enqueue, Extensions,
-    FieldProblems, Filter, Fixes, Hint, NodeField, Normalization, Plugin, PodField, PreFilter,
+    Actions, Args, Change, ClusterEvent, Code, ColumnResource, ColumnView, Context, Cycle, Enqueue,
+    Extensions, FieldProblems, Filter, Fixes, Hint, NodeField, Normalization, Plugin, PodField, PreFilter,
     PreFilterResult, PreScore, Reads, Score, Status, Unread,
 };
 use supercargo_model::kinds::DeviceClass;
@@ -46,6 +46,8 @@ use crate::kubernetes::takes_room;
 pub struct NodeResourcesFit {
     args: NodeResourcesFitArgs,
     strategy: ScoringStrategy,
+    /// Where the numbers of each scored resource are, for many nodes at once.
+    columns: Vec<Option<ColumnResource>>,
 }
 
 /// Arguments of [`NodeResourcesFit`].
@@ -102,7 +104,8 @@ impl Plugin for NodeResourcesFit {
 
     fn new(args: NodeResourcesFitArgs) -> Self {
         let strategy = args.scoring_strategy.clone().expect("a missing strategy was filled in");
-        NodeResourcesFit { args, strategy }
+        let columns = rows::columns_of(&strategy.resources);
+        NodeResourcesFit { args, strategy, columns }
     }
 
     fn extensions(points: Extensions<Self>) -> Extensions<Self> {
@@ -194,8 +197,9 @@ impl Score for NodeResourcesFit {
         if requests.len() > COLUMNS_MAX {
             return false;
         }
-        for ((place, spec), request) in asked.iter_mut().zip(&self.strategy.resources).zip(requests) {
-            match AskedColumn::of(columns, &spec.name, *request, Sums::NonZero) {
+        let specs = self.strategy.resources.iter().zip(&self.columns);
+        for ((place, (spec, column)), request) in asked.iter_mut().zip(specs).zip(requests) {
+            match AskedColumn::of(columns, *column, *request, Sums::NonZero) {
                 Some(column) => *place = Some((spec.weight, column)),
                 None => return false,
             }

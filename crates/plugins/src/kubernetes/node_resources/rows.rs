@@ -11,6 +11,7 @@ use supercargo_model::Resources;
 use supercargo_model::names::resource;
 
 use super::Sums;
+use super::strategy::ResourceSpec;
 
 const PERCENT: f64 = MAX_NODE_SCORE as f64;
 /// A resource that the pod does not ask for is enough everywhere, also where more is taken than there is.
@@ -39,15 +40,26 @@ pub(super) enum Share {
     Taken,
 }
 
+/// The column of each of these resources, if it has one.
+pub(super) fn columns_of(resources: &[ResourceSpec]) -> Vec<Option<ColumnResource>> {
+    let column = |spec: &ResourceSpec| match &*spec.name {
+        resource::CPU => Some(ColumnResource::MilliCpu),
+        resource::MEMORY => Some(ColumnResource::Memory),
+        resource::EPHEMERAL_STORAGE => Some(ColumnResource::EphemeralStorage),
+        _ => None,
+    };
+    resources.iter().map(column).collect()
+}
+
 impl<'a> AskedColumn<'a> {
-    /// None if there is no such column, or if it is not exact.
-    pub(super) fn of(columns: ColumnView<'a>, name: &str, asked: i64, sums: Sums) -> Option<Self> {
-        let column = match name {
-            resource::CPU => ColumnResource::MilliCpu,
-            resource::MEMORY => ColumnResource::Memory,
-            resource::EPHEMERAL_STORAGE => ColumnResource::EphemeralStorage,
-            _ => return None,
-        };
+    /// None if the resource has no column, or if it is not exact.
+    pub(super) fn of(
+        columns: ColumnView<'a>,
+        column: Option<ColumnResource>,
+        asked: i64,
+        sums: Sums,
+    ) -> Option<Self> {
+        let column = column?;
         let amount = match sums {
             Sums::Requested => Amount::Requested,
             Sums::NonZero => Amount::NonZero,
