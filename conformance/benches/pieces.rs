@@ -4,11 +4,12 @@
 //! the figure to look at, because machines are shared.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use divan::{Bencher, black_box};
 use supercargo_config::{build_profiles, load};
-use supercargo_engine::{Engine, EngineOptions, Indexing, Outcome, Rules, Seed};
-use supercargo_framework::{Columns, Fixes, Profile};
+use supercargo_engine::{Engine, EngineOptions, Indexing, Outcome, Rules, Scheduler, SchedulerOptions, Seed};
+use supercargo_framework::{Columns, Fixes, Needs, Profile};
 use supercargo_model::{Interner, Pod, Quantity, Row, Timestamp};
 use supercargo_testkit::{PodBuilder, TestCluster, cluster, node, pod};
 
@@ -98,6 +99,93 @@ fn columns_of_all_nodes(bencher: Bencher<'_, '_>) {
             columns.set(node.row().0 as usize, node);
         }
     });
+}
+
+// === Clones ===
+
+/// Ten pods on every node, two of them of a label that plugins may count.
+fn full_cluster() -> TestCluster {
+    let mut cluster = busy_cluster();
+    for number in 0..10 * NODES {
+        let name = format!("node-{}", number % NODES);
+        cluster.put(asking(&format!("full-{number}")).label("set", &(number % 500).to_string()).on(&name));
+    }
+    cluster
+}
+
+#[divan::bench]
+fn clone_cluster(bencher: Bencher<'_, '_>) {
+    let cluster = full_cluster().into_cluster();
+    bencher.bench_local(|| cluster.clone());
+}
+
+#[divan::bench]
+fn clone_engine(bencher: Bencher<'_, '_>) {
+    let engine = engine(full_cluster());
+    bencher.bench_local(|| engine.clone());
+}
+
+/// With 100 pods that wait.
+#[divan::bench]
+fn clone_scheduler(bencher: Bencher<'_, '_>) {
+    let scheduler = scheduler();
+    bencher.bench_local(|| scheduler.clone());
+}
+
+/// What the first pods cost that a clone binds: parts that are still shared are copied.
+#[divan::bench(args = [1, 100])]
+fn bind_in_clone(bencher: Bencher<'_, '_>, pods: u32) {
+    let mut cluster = full_cluster();
+    let pod = cluster.pod(asking("coming"));
+    let cluster = cluster.into_cluster();
+    bencher.with_inputs(|| cluster.clone()).bench_local_values(|mut clone| {
+        for number in 0..pods {
+            let coming = Pod { uid: format!("coming-{number}").into(), ..Pod::clone(&pod) };
+            clone.bind_pod(&coming, Row(number * 37)).expect("it is not bound");
+        }
+        clone
+    });
+}
+
+/// A clone begins without an index, and makes it for its first decision.
+#[divan::bench(sample_count = 20)]
+fn first_decision_of_clone(bencher: Bencher<'_, '_>) {
+    let mut cluster = full_cluster();
+    let pod = cluster.pod(asking("coming"));
+    let engine = engine(cluster);
+    bencher.with_inputs(|| engine.clone()).bench_local_values(|mut clone| {
+        clone.decide(&pod, Timestamp::default()).expect("a profile is responsible");
+        clone
+    });
+}
+
+fn scheduler() -> Scheduler {
+    let options = SchedulerOptions {
+        engine: EngineOptions {
+            rules: Rules::LIVE,
+            seed: Seed(1),
+            fixes: Fixes::default(),
+            indexing: Indexing::On,
+        },
+        initial_backoff: Duration::from_secs(1),
+        max_backoff: Duration::from_secs(10),
+        max_unschedulable: Duration::from_secs(300),
+    };
+    let decoder = Needs::of(&[profile()]).decoder();
+    let mut scheduler = Scheduler::new(vec![profile()], options);
+    let mut put = |object: serde_json::Value| {
+        scheduler.put(decoder.decode(&object.to_string()).expect("an object"), Timestamp::default());
+    };
+    for number in 0..NODES {
+        put(node(&format!("node-{number}")).cpu("4").memory("32Gi").pods(110).into());
+    }
+    for number in 0..10 * NODES {
+        put(asking(&format!("full-{number}")).on(&format!("node-{}", number % NODES)).into());
+    }
+    for number in 0..100 {
+        put(asking(&format!("waiting-{number}")).into());
+    }
+    scheduler
 }
 
 // === All nodes at once ===

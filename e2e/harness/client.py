@@ -31,6 +31,7 @@ PATHS = {
     "poddisruptionbudgets": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
     "replicasets": "/apis/apps/v1/namespaces/{}/replicasets",
     "daemonsets": "/apis/apps/v1/namespaces/{}/daemonsets",
+    "configmaps": "/api/v1/namespaces/{}/configmaps",
     "leases": "/apis/coordination.k8s.io/v1/namespaces/{}/leases",
     "roles": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
     "rolebindings": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",

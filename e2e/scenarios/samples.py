@@ -17,6 +17,8 @@ ACCOUNT = "sample-scheduler"
 GANGS = settings.EXAMPLES / "gangs"
 GANGS_FOLDER = settings.ROOT / "examples" / "gangs"
 AGEING = settings.EXAMPLES / "ageing"
+ALLOWANCE = settings.EXAMPLES / "allowance"
+ALLOWANCE_FOLDER = settings.ROOT / "examples" / "allowance"
 NODE_NUMBER = settings.EXAMPLES / "node-number"
 # What the tutorial shows, for nodes a and b.
 REFUSED = "0/2 nodes are available: 1 Node: a, 1 Node: b."
@@ -227,3 +229,116 @@ class NodeNumber(Case):
         self.create("pods", pod("web", schedulerName="number-scheduler"))
         self.assertEqual(self.wait_bound("web"), "node2")
         self.assertGreaterEqual(time.monotonic() - began, 2)
+
+
+@ours_only
+@unittest.skipUnless(ALLOWANCE.exists(), f"{ALLOWANCE} is not there: run `cargo build` in examples")
+class Allowance(Case):
+    """A plugin that has its count saved, with the rights that the program prints: three pods of a namespace are bound, ever."""
+
+    NAME, MEMORIES, ENTRY = "allowance-scheduler", "allowance-scheduler-memories", "memory.Allowance_2fSpent"
+    REFUSED = "0/1 nodes are available: the namespace has had its 3 pods. no new claims to deallocate, " \
+              "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+
+    def kubectl(self, *words):
+        command = [settings.binary("kubectl"), "--kubeconfig", self.cluster.kubeconfig("admin"), *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def setUp(self):
+        super().setUp()
+        rights = self.folder / "rbac.yaml"
+        rights.write_text(subprocess.run(
+            [ALLOWANCE, "rbac", "--name", self.NAME, "--config", ALLOWANCE_FOLDER / "scheduler-config.yaml"],
+            capture_output=True, text=True, check=True, timeout=30).stdout)
+        self.kubectl("apply", "-f", str(rights))
+        self.addCleanup(self.kubectl, "delete", "--wait=false", "-f", str(rights))
+        self.cluster.add_account(self.NAME, "kube-system")
+        self.addCleanup(self.api.delete, "leases", self.NAME, namespace="kube-system")
+        self.addCleanup(self.api.delete, "configmaps", self.MEMORIES, namespace="kube-system")
+        self.create("nodes", node("only"))
+
+    def start(self, name, **options):
+        election = {"leaderElect": True, "resourceName": self.NAME, "leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "500ms"}
+        plugins = {"multiPoint": {"enabled": [{"name": "Allowance"}]}}
+        return self.start_scheduler({**profile(self.NAME, plugins), "leaderElection": election}, name, binary=ALLOWANCE, user=self.NAME,
+                                    **options)
+
+    def put(self, *names):
+        self.create("pods", *(pod(name, schedulerName=self.NAME) for name in names))
+
+    def saved(self):
+        """How many pods of the namespace were counted, as it was last saved."""
+        memories = self.api.get("configmaps", self.MEMORIES, "kube-system")
+        text = (memories or {}).get("data", {}).get(self.ENTRY)
+        return json.loads(text)["value"]["pods"].get("default") if text else None
+
+    def wait_saved(self, pods, seconds=15):
+        wait(f"it is saved that there were {pods} pods", lambda: self.saved() == pods, seconds, say=self.saved)
+
+    def test_a_count_survives_kill_9(self):
+        scheduler = self.start("first")
+        self.put("a", "b")
+        self.wait_bound("a")
+        self.wait_bound("b")
+        self.wait_saved(2)
+        # Nothing in the cluster says any more that there were two.
+        self.api.delete("pods", "a")
+        scheduler.process.kill()
+
+        scheduler = self.start("second")
+        self.put("c")
+        self.assertEqual(self.wait_bound("c"), "only")
+        self.put("d")
+        self.wait_unschedulable("d", self.REFUSED)
+        self.wait_saved(3)
+        self.assertEqual(scheduler.metric("supercargo_memory_loads_total", result="success"), 1)
+        self.assertGreaterEqual(scheduler.metric("supercargo_memory_saves_total", result="success"), 1)
+        self.assertGreater(scheduler.metric("supercargo_memory_saved_bytes"), 0)
+
+    def test_a_standby_goes_on_with_what_the_leader_wrote_last(self):
+        leader = self.start("first")
+        self.start("second", ready="/healthz")
+        self.put("a")
+        self.wait_bound("a")
+        self.wait_saved(1)
+        self.put("b", "c")
+        self.wait_bound("b")
+        self.wait_bound("c")
+        self.wait_saved(3)
+        leader.process.kill()
+        self.put("d")
+        self.wait_unschedulable("d", self.REFUSED, 30)
+
+    def test_an_orderly_end_saves_what_was_counted_last(self):
+        scheduler = self.start("first")
+        self.put("a")
+        self.wait_bound("a")
+        self.wait_saved(1)
+        # The next write would come ten seconds after the last.
+        self.put("b", "c")
+        self.wait_bound("b")
+        self.wait_event("b", "Scheduled")
+        self.wait_bound("c")
+        self.wait_event("c", "Scheduled")
+        self.assertEqual(scheduler.process.terminate(), 0)
+        self.assertEqual(self.saved(), 3)
+
+    def test_state_that_cannot_be_read_is_dropped(self):
+        for turn, text in enumerate(("nonsense", json.dumps({"version": 7, "value": {"pods": {"default": 3}}}))):
+            with self.subTest(text=text):
+                self.api.delete("configmaps", self.MEMORIES, namespace="kube-system")
+                self.api.create("configmaps", {
+                    "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": self.MEMORIES, "namespace": "kube-system", "labels": {"a": "b"}},
+                    "data": {"format": "1", self.ENTRY: text}})
+                scheduler = self.start(f"turn-{turn}")
+                self.put(f"pod-{turn}")
+                self.assertEqual(self.wait_bound(f"pod-{turn}"), "only")
+                log = scheduler.process.text()
+                self.assertRegex(log, r'"What a plugin had saved is dropped, and it begins without" .* plugin="Allowance" memory="Allowance/Spent"')
+                reason = ("unreadable", "version")[turn]
+                self.assertEqual(scheduler.metric("supercargo_memory_dropped_total", plugin="Allowance", reason=reason), 1)
+                # What others have put there stays.
+                self.wait_saved(1)
+                self.assertEqual(self.api.get("configmaps", self.MEMORIES, "kube-system")["metadata"]["labels"], {"a": "b"})
+                scheduler.process.terminate()

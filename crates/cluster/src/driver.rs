@@ -5,6 +5,7 @@
 
 mod asking;
 mod dumping;
+mod keeping;
 mod reloading;
 
 use std::borrow::Cow;
@@ -29,6 +30,7 @@ use tracing::{info, warn};
 use crate::backoff::named_seed;
 use crate::clock::{ClockWatch, elapsed};
 use crate::heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
+use crate::memory_store::{MemoriesPlace, MemoryStore};
 use crate::order_log::OrderLog;
 use crate::perform::{Concluded, OrderOutcome, Performer, PerformerOptions};
 use crate::queries::{Queries, QueryHeard, QueryStatuses};
@@ -36,6 +38,7 @@ use crate::tasks::Tasks;
 use crate::watch::{WatchEvent, Watched};
 use crate::watches::{Progress, Watches};
 use asking::{Inquirers, begin_to_ask};
+use keeping::Keeping;
 use reloading::PendingReload;
 pub use reloading::ReloadRefused;
 
@@ -60,6 +63,8 @@ pub struct DriverOptions {
     /// Whether pods may be tried, and anything be written. The cluster is watched all the same, so that a replica that takes
     /// over knows it already.
     pub gate: WriteGate,
+    /// Where plugins save what they remember; none if nothing is to be saved.
+    pub memories: Option<MemoriesPlace>,
     /// Who owns the tasks of the driver.
     pub tasks: Tasks,
     /// The same for those that ask whom plugins want to hear from, if they are to run elsewhere: what is answered is read there.
@@ -150,6 +155,8 @@ pub struct Driver<O> {
     is_known: bool,
     log: OrderLog,
     clock_watch: ClockWatch,
+    /// What plugins remember beyond this process.
+    keeping: Keeping,
 }
 
 /// What an extender answered to an order.
@@ -158,8 +165,18 @@ type Answered = (Ticket, Result<ExtenderAnswer, AskFailure>);
 impl<O: Observer> Driver<O> {
     /// Begins to watch the cluster. Commands come in through the channel.
     pub fn start(options: DriverOptions, observer: O, commands: mpsc::Receiver<Command>) -> Self {
-        let DriverOptions { scheduler, server, clock, hostname, seed, extenders, gate, tasks, query_tasks } =
-            options;
+        let DriverOptions {
+            scheduler,
+            server,
+            clock,
+            hostname,
+            seed,
+            extenders,
+            gate,
+            memories,
+            tasks,
+            query_tasks,
+        } = options;
         let scheduler = scheduler.with_stopwatch(Stopwatch(elapsed)).with_unknown_cluster();
         // Replicas with the same seed do not watch, and come back after an outage, in step.
         let own_seed = named_seed(seed, &hostname);
@@ -173,6 +190,7 @@ impl<O: Observer> Driver<O> {
         let (queries, heard) = begin_to_ask(&scheduler, &server, &clock, own_seed, query_tasks.clone());
         let inquirers = Inquirers::new(server.clone(), query_tasks);
         let (log, clock_watch) = (OrderLog::default(), ClockWatch::new(clock.clone()));
+        let store = memories.map(|place| MemoryStore::new(&server, gate.clone(), place));
         let performer = PerformerOptions {
             server,
             clock: clock.clone(),
@@ -201,6 +219,7 @@ impl<O: Observer> Driver<O> {
             progress,
             heartbeat: Heartbeat::new("driver", HEARTBEAT_TOLERANCE),
             gate,
+            keeping: Keeping::new(store, tasks.clone()),
             tasks,
             extenders,
             answers,
@@ -239,6 +258,7 @@ impl<O: Observer> Driver<O> {
             }
             let taken = self.take_in();
             self.continue_reload().await;
+            self.keep_memories();
             let done = taken + self.try_pods();
             self.give_orders();
             self.give_questions();
@@ -261,6 +281,7 @@ impl<O: Observer> Driver<O> {
             let deadline = self.scheduler.next_deadline().map(|deadline| self.instant(deadline));
             let next_report = self.next_report();
             let reload_ends = self.pending.as_ref().map(|pending| pending.until);
+            let is_unsaved = self.scheduler.has_unsaved_memories();
             tokio::select! {
                 biased;
                 () = &mut stop => break,
@@ -276,13 +297,21 @@ impl<O: Observer> Driver<O> {
                 }
                 // What comes of it is decided at the beginning of the loop.
                 () = sleep_until(reload_ends.unwrap_or_else(far_off)), if reload_ends.is_some() => {}
+                // What there is to do is done at the beginning of the loop.
+                () = self.keeping.due(is_unsaved) => {}
                 () = sleep_until(next_report) => self.report(),
             }
         }
         self.watches.abort_all();
         self.queries.abort_all();
         self.give_orders();
-        self.performer.finish(STOP_PATIENCE).await;
+        let (leading, now) = (self.tenure(), self.clock.now());
+        let Driver { performer, mut keeping, mut scheduler, mut observer, .. } = self;
+        let (kept, ()) = tokio::join!(
+            keeping.finish(&mut scheduler, leading, now, STOP_PATIENCE),
+            performer.finish(STOP_PATIENCE)
+        );
+        kept.iter().for_each(|kept| observer.kept(kept));
     }
 
     /// Looks at what has come in; how much that was.
@@ -392,7 +421,17 @@ impl<O: Observer> Driver<O> {
         pace.try_pods(scheduler, leading, is_known, &mut surroundings)
     }
 
+    /// Whether pods may be tried and orders be carried out. A replica that holds the lease does not begin before it has what its
+    /// predecessor saved.
     fn leading(&self) -> Leading {
+        match self.tenure() {
+            Leading::Yes if !self.keeping.is_ready() => Leading::NotNow,
+            tenure => tenure,
+        }
+    }
+
+    /// Whether this replica holds the lease.
+    fn tenure(&self) -> Leading {
         if self.gate.is_open() {
             Leading::Yes
         } else if self.gate.has_tenure() {

@@ -1,10 +1,11 @@
 //! A cluster, its profiles, and the decisions made on them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use supercargo_framework::{
-    Acts, AskedActs, Context, Cycle, CycleState, Fixes, Memories, PostFilterResult, Profile, unfit_message,
+    Acts, AskedActs, Context, Cycle, CycleState, DroppedMemory, Fixes, Memories, PostFilterResult, Profile,
+    unfit_message,
 };
 use supercargo_model::{Cluster, ClusterError, CountedPods, Pod, Row, Snapshot, Timestamp};
 
@@ -15,7 +16,8 @@ use crate::filtering::Filters;
 use crate::index::{Answer, Index, IndexLimits, IndexStatistics, PlainDecisions, Question, Unfit};
 use crate::rehearsal::{LateStage, Stage};
 
-/// Decides for pods, one after the other.
+/// Decides for pods, one after the other. A clone shares what neither side changes, and begins without an index, which is made anew when
+/// it decides for the first time.
 #[derive(Debug)]
 pub struct Engine {
     /// The cluster; the driver changes it between decisions.
@@ -108,6 +110,23 @@ impl EngineOptions {
         attempt: u64,
     ) -> Context<'a> {
         Context { cluster, now, memories, seed: self.seed.attempt(attempt), fixes: self.fixes }
+    }
+}
+
+impl Clone for Engine {
+    fn clone(&self) -> Self {
+        Engine {
+            cluster: self.cluster.clone(),
+            profiles: self.profiles.clone(),
+            options: self.options,
+            memories: self.memories.clone(),
+            acts: self.acts.clone(),
+            index: self.index.left_behind(),
+            attempts: self.attempts,
+            first_attempt: self.first_attempt,
+            start: self.start,
+            limits: self.limits,
+        }
     }
 }
 
@@ -301,6 +320,18 @@ impl Engine {
             });
         }
         state
+    }
+
+    /// What plugins remember, to look at.
+    pub(crate) fn remembered(&self) -> &Memories {
+        &self.memories
+    }
+
+    /// Restores what plugins remembered in another process, and says what of it is dropped.
+    pub(crate) fn restore_memories(&mut self, entries: &BTreeMap<String, String>) -> Vec<DroppedMemory> {
+        let dropped = self.memories.restore(entries);
+        self.index = Index::reading(&self.profiles, &mut self.cluster, self.limits);
+        dropped
     }
 
     /// What plugins remember.

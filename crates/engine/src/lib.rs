@@ -28,8 +28,9 @@ pub use index::{IndexLimits, IndexStatistics, PlainDecisions, PlainReason};
 pub use observer::{Attempt, Located, Observer, PerformCounts, QueryAsked};
 pub use pace::{Leading, NextTurn, Pace, Surroundings};
 pub use scheduler::{
-    AnswerTaken, Books, ExtenderSettings, Gauges, Observation, Order, PodPlace, PodQuestion, QueueEvent,
-    QueueLengths, QueuePart, Refusal, Scheduler, SchedulerOptions, Stopwatch, Ticket, Whereabouts,
+    AnswerTaken, Books, ExtenderSettings, Gauges, MemoriesKept, Observation, Order, PodPlace, PodQuestion,
+    QueueEvent, QueueLengths, QueuePart, Refusal, SAVE_INTERVAL, Scheduler, SchedulerOptions, Stopwatch,
+    Ticket, Whereabouts,
 };
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use supercargo_framework::Profile;
 use supercargo_model::{KindId, Timestamp};
 
 use crate::decision::Decision;
-use crate::scheduler::{AnswerTaken, Gauges, Observation, QueueEvent, Scheduler, Whereabouts};
+use crate::scheduler::{AnswerTaken, Gauges, MemoriesKept, Observation, QueueEvent, Scheduler, Whereabouts};
 
 /// A pod was tried.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +50,11 @@ pub trait Observer: Send {
 
     /// A query was asked once.
     fn queried(&mut self, asked: QueryAsked<'_>);
+
+    /// Something became of what plugins remember and want saved.
+    fn kept(&mut self, kept: &MemoriesKept) {
+        let _ = kept;
+    }
 
     /// How things stand, about once a second and after pods were tried.
     fn gauges(&mut self, gauges: &Gauges);

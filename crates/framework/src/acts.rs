@@ -26,7 +26,7 @@ pub struct Acts<'a> {
 }
 
 /// What plugins asked for, and who.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct AskedActs {
     list: Vec<(&'static str, Act)>,
     refused: usize,

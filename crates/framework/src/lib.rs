@@ -82,7 +82,10 @@ pub use diagnosis::{Diagnosis, Rejections, unfit_message};
 pub use effects::{Conclusion, Effect, News, Notice, PodCondition, Step, Subject};
 pub use events::{Actions, Change, ClusterEvent, Enqueue, EventResource, Hint};
 pub use extender::{AskFailure, AskedNode, ExtenderAnswer, ExtenderQuestion, NodeVictims};
-pub use memory::{Memories, Memory};
+pub use memory::{
+    DropReason, DroppedMemory, Memories, Memory, SAVED_BYTES_MAX, SAVED_MEMORY_BYTES_MAX, SavedMemories,
+    UnsavedMemory,
+};
 pub use needs::{Needs, PodNeeds};
 pub use observe::Observe;
 pub use order::OrderChanges;

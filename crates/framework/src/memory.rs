@@ -3,14 +3,18 @@
 //! A plugin that counts or learns keeps nothing in its own fields: what it remembers is a value of a named type
 //! here. So a simulation can branch, a restart can resume, and a plugin that is switched off leaves nothing behind.
 
+mod saved;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use crate::typed::TypedMap;
+pub use saved::{
+    DropReason, DroppedMemory, SAVED_BYTES_MAX, SAVED_MEMORY_BYTES_MAX, SavedMemories, UnsavedMemory,
+};
 
 /// Something a plugin remembers from one cycle to the next.
 ///
@@ -19,6 +23,14 @@ use crate::typed::TypedMap;
 pub trait Memory: Clone + Default + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The name it is saved under; unique among all plugins.
     const NAME: &'static str;
+
+    /// The version of what it looks like when it is saved, if it is to survive a restart of the scheduler and a takeover by another
+    /// replica; if it need not, none. A value that was saved under another version is dropped, with a warning: count it up when what is
+    /// saved changes its meaning, or cannot be read any more.
+    ///
+    /// Saved values are written to an object of the cluster every few seconds while they change, so what changed last may be lost; and
+    /// they have limits, [`SAVED_MEMORY_BYTES_MAX`] and [`SAVED_BYTES_MAX`].
+    const SAVED: Option<u32> = None;
 }
 
 /// Everything that plugins remember. A clone shares all values with its original until one side changes them.
@@ -31,8 +43,14 @@ pub struct Memories {
 /// How the memory of one type is saved and restored, once its type is no longer at hand.
 #[derive(Clone, Copy, Debug)]
 struct Handler {
-    save: fn(&TypedMap) -> serde_json::Result<Option<Value>>,
-    load: fn(&mut TypedMap, Value) -> serde_json::Result<()>,
+    /// The first plugin that said that it remembers this; empty if nobody said so.
+    plugin: &'static str,
+    /// See [`Memory::SAVED`].
+    version: Option<u32>,
+    save: saved::Save,
+    load: saved::Load,
+    /// Whether two maps hold the same value: the one, not an equal one.
+    is_same: fn(&TypedMap, &TypedMap) -> bool,
     forget: fn(&mut TypedMap),
 }
 
@@ -51,17 +69,22 @@ impl Memories {
         self.values.get_mut().expect("it was just put there if it was missing")
     }
 
-    /// Makes a type known, so that [`Memories::load`] can restore it before anybody has used it.
+    /// Makes a type known, so that [`Memories::restore`] can restore it before anybody has used it.
     pub fn declare<M: Memory>(&mut self) {
-        if self.handlers.contains_key(M::NAME) {
+        self.declare_for::<M>("");
+    }
+
+    /// The same for a plugin, which is named where something is wrong with the memory.
+    pub fn declare_for<M: Memory>(&mut self, plugin: &'static str) {
+        if self.handlers.get(M::NAME).is_some_and(|handler| !handler.plugin.is_empty() || plugin.is_empty()) {
             return;
         }
         let handler = Handler {
-            save: |values| values.get::<M>().map(serde_json::to_value).transpose(),
-            load: |values, saved| {
-                values.put(serde_json::from_value::<M>(saved)?);
-                Ok(())
-            },
+            plugin,
+            version: M::SAVED,
+            save: saved::save::<M>,
+            load: saved::load::<M>,
+            is_same: TypedMap::is_same::<M>,
             forget: |values| values.remove::<M>(),
         };
         Arc::make_mut(&mut self.handlers).insert(M::NAME, handler);
@@ -70,29 +93,6 @@ impl Memories {
     /// Whether somebody said that something is remembered under a name.
     pub fn is_declared(&self, name: &str) -> bool {
         self.handlers.contains_key(name)
-    }
-
-    /// Everything that is remembered, by name.
-    pub fn save(&self) -> serde_json::Result<BTreeMap<String, Value>> {
-        let mut saved = BTreeMap::new();
-        for (name, handler) in &*self.handlers {
-            if let Some(value) = (handler.save)(&self.values)? {
-                saved.insert((*name).to_owned(), value);
-            }
-        }
-        Ok(saved)
-    }
-
-    /// Restores what [`Memories::save`] gave. Names that nobody declared are returned.
-    pub fn load(&mut self, saved: BTreeMap<String, Value>) -> serde_json::Result<Vec<String>> {
-        let mut unknown = Vec::new();
-        for (name, value) in saved {
-            match self.handlers.get(name.as_str()) {
-                Some(handler) => (handler.load)(&mut self.values, value)?,
-                None => unknown.push(name),
-            }
-        }
-        Ok(unknown)
     }
 
     /// Knows what `declared` knows, and forgets everything else.
@@ -125,29 +125,21 @@ mod tests {
     }
 
     #[test]
-    fn memories_are_saved_restored_and_forgotten() {
+    fn memories_are_kept_and_forgotten_by_who_declares_them() {
         let mut memories = Memories::default();
         assert_eq!(memories.get::<Count>(), None);
         memories.get_mut::<Count>().0 += 2;
-        let saved = memories.save().expect("a number can be saved");
 
-        let mut restored = Memories::default();
-        restored.declare::<Count>();
-        let mut with_stranger = saved.clone();
-        with_stranger.insert("Stranger".to_owned(), Value::Null);
-        assert_eq!(restored.load(with_stranger).expect("valid"), ["Stranger"]);
-        assert_eq!(restored.get::<Count>(), Some(&Count(2)));
-
-        let declared = restored.clone();
-        restored.keep_declared(&declared);
-        assert_eq!(restored.get::<Count>(), Some(&Count(2)), "what is still declared is kept");
-        let mut emptied = restored.clone();
+        let declared = memories.clone();
+        memories.keep_declared(&declared);
+        assert_eq!(memories.get::<Count>(), Some(&Count(2)), "what is still declared is kept");
+        let mut emptied = memories.clone();
         emptied.keep_declared(&Memories::default());
         assert_eq!(emptied.get::<Count>(), None, "the rest is forgotten");
         assert!(!emptied.forget("Count"), "and nobody knows it");
 
-        assert!(restored.forget("Count"));
-        assert_eq!(restored.get::<Count>(), None);
-        assert!(!restored.forget("Stranger"));
+        assert!(memories.forget("Count"));
+        assert_eq!(memories.get::<Count>(), None);
+        assert!(!memories.forget("Stranger"));
     }
 }

@@ -143,7 +143,7 @@ pub struct Extensions<P> {
     enqueue: Cast<P, dyn Enqueue>,
     observe: Cast<P, dyn Observe>,
     page: Cast<P, dyn Page>,
-    memories: Vec<fn(&mut Memories)>,
+    memories: Vec<fn(&mut Memories, &'static str)>,
 }
 
 type Cast<P, T> = Option<fn(Arc<P>) -> Arc<T>>;
@@ -179,7 +179,7 @@ pub struct PluginInstance {
     pub(crate) enqueue: Option<Arc<dyn Enqueue>>,
     pub(crate) observe: Option<Arc<dyn Observe>>,
     pub(crate) page: Option<Arc<dyn Page>>,
-    memories: Vec<fn(&mut Memories)>,
+    memories: Vec<fn(&mut Memories, &'static str)>,
 }
 
 macro_rules! points {
@@ -253,10 +253,11 @@ macro_rules! points {
                 self.page.is_some()
             }
 
-            /// The plugin remembers a value of type `M` from one cycle to the next.
+            /// The plugin remembers a value of type `M` from one cycle to the next; if [`Memory::SAVED`] says so, also after a
+            /// restart and a takeover.
             #[must_use]
             pub fn remembers<M: Memory>(mut self) -> Self {
-                self.memories.push(Memories::declare::<M>);
+                self.memories.push(Memories::declare_for::<M>);
                 self
             }
 
@@ -335,10 +336,17 @@ impl PluginInstance {
         self.reads.unkept().or(is_unknown.then_some("it does not say how its scores are normalised"))
     }
 
+    /// Whether something that the plugin remembers is to survive a restart.
+    pub fn saves_memories(&self) -> bool {
+        let mut memories = Memories::default();
+        self.declare_memories(&mut memories);
+        memories.are_saved()
+    }
+
     /// Makes the types that the plugin remembers known.
     pub fn declare_memories(&self, memories: &mut Memories) {
         for declare in &self.memories {
-            declare(memories);
+            declare(memories, self.name);
         }
     }
 }

@@ -52,6 +52,16 @@ impl TypedMap {
         self.values.retain(|(id, _)| *id != TypeId::of::<T>());
     }
 
+    /// Whether both hold the same value of a type, and not only an equal one; or none both.
+    pub(crate) fn is_same<T: 'static>(&self, other: &Self) -> bool {
+        let of = |map: &Self| map.position::<T>().map(|index| map.values[index].1.clone());
+        match (of(self), of(other)) {
+            (None, None) => true,
+            (Some(own), Some(other)) => Arc::ptr_eq(&own, &other),
+            _ => false,
+        }
+    }
+
     // A cycle holds about a dozen values: looking through them beats hashing.
     fn position<T: 'static>(&self) -> Option<usize> {
         self.values.iter().position(|(id, _)| *id == TypeId::of::<T>())

@@ -8,13 +8,13 @@ mod tests;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use supercargo_config::{KubeSchedulerConfiguration, Loaded, build_profiles, read};
+use supercargo_config::{KubeSchedulerConfiguration, Loaded, build_profiles, memories_object, read};
 use supercargo_framework::{Profile, Registry};
 
 use crate::config_check;
 use crate::input;
 use crate::outcome::Outcome;
-use rules::{Rule, decisions_rules, lease_rules, read_rules, write_rules};
+use rules::{Rule, decisions_rules, lease_rules, memories_rules, read_rules, write_rules};
 use yaml::{Binding, Document};
 
 /// Where Kubernetes keeps what is needed to know who asks for pages, and the role that may read it.
@@ -106,11 +106,16 @@ fn documents(
         return documents;
     }
     let election = &kube.leader_election;
+    let mut rules = Vec::new();
     if election.leader_elect {
+        rules.extend(lease_rules(&election.resource_name));
+    }
+    rules.extend(memories_rules(profiles, &memories_object(kube).1));
+    if !rules.is_empty() {
         documents.push(Document::Role {
             namespace: election.resource_namespace.clone(),
             name: name.clone(),
-            rules: lease_rules(&election.resource_name),
+            rules,
         });
         documents.push(Document::Binding(Binding {
             namespace: Some(election.resource_namespace.clone()),

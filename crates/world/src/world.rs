@@ -11,6 +11,7 @@ use supercargo_model::{DecodeError, Decoder, KindId, Timestamp};
 use supercargo_plugins::{Plugins, TakenName};
 
 use crate::name::{ObjectName, Wanted, short};
+use crate::saving::Saving;
 use crate::server::Extender;
 use crate::settings::{DEFAULT_CONFIG, Settings, config_with};
 
@@ -25,6 +26,8 @@ const LINES_SHOWN: usize = 6;
 
 /// A scheduler and the cluster that it works on.
 ///
+/// A clone is a world of its own, in which something else may happen from here on.
+///
 /// Objects are named by `KIND NAME` if they are in the namespace `default` or in none, and by `KIND NAMESPACE/NAME` otherwise: `Node n1`,
 /// `Pod web`, `Pod team-a/web`. Where two kinds of different groups have one name, the group stands behind it: `Gang.example.com g`.
 /// Pods alone are named by `web` and `team-a/web`.
@@ -38,7 +41,7 @@ const LINES_SHOWN: usize = 6;
 /// | `status of web: Unschedulable …`, `status of web: nominated to n1` | a pod's condition and nomination |
 /// | `create KIND NAME`, `patch KIND NAME`, `delete KIND NAME` | what plugins write |
 /// | `Scheduled on web: …`, `FailedScheduling on web: …` | an event, with its reason and its text |
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct World {
     /// The scheduler itself, for the tests of this repository: its methods are no promise.
     #[doc(hidden)]
@@ -63,6 +66,8 @@ pub struct World {
     pub(crate) complaints: Vec<String>,
     /// What is asked about pods, and nobody has answered yet.
     pub(crate) questions: Vec<PodQuestion>,
+    /// What plugins had saved.
+    pub(crate) saving: Saving,
 }
 
 impl Default for World {
@@ -130,6 +135,7 @@ impl World {
             counted: Vec::new(),
             complaints: Vec::new(),
             questions: Vec::new(),
+            saving: Saving::default(),
         }
     }
 
@@ -155,24 +161,23 @@ impl World {
         }
     }
 
-    /// The process ends, and another one takes its place: it knows what the API server has, and remembers nothing. What was ordered and
-    /// not done is lost.
-    #[track_caller]
-    pub fn restart(&mut self) {
+    /// A scheduler as a process has it that begins now. It follows, and knows nothing of the cluster.
+    pub(crate) fn replace_scheduler(&mut self) {
         let Settings { profiles, options } =
             Settings::of(&self.config, &self.registry).expect("it was right before");
         self.decoder = Needs::of(&profiles).decoder();
         self.undone.clear();
         self.scheduler = Scheduler::new(profiles, options).with_unknown_cluster();
+        self.scheduler.set_leading(false, self.now);
+    }
+
+    /// Tells the scheduler of everything that there is.
+    #[track_caller]
+    pub(crate) fn list(&mut self) {
         // A pod's node and what it needs come before the pod.
         self.tell_all(|name| name.kind != "Pod");
         self.tell_all(|name| name.kind == "Pod");
         self.scheduler.cluster_is_known(self.now);
-    }
-
-    /// Whether this replica leads: if not, no pod is tried and nothing is written. A world begins with a leader.
-    pub fn set_leading(&mut self, leads: bool) {
-        self.scheduler.set_leading(leads, self.now);
     }
 
     /// Something comes, or takes the place of what has its name: a pod, a node, or an object of any kind that is read or written. As an
@@ -243,6 +248,7 @@ impl World {
             let has_decided = self.scheduler.schedule_next(self.now).is_some();
             let orders = self.scheduler.take_orders();
             if !has_decided && orders.is_empty() {
+                self.save_if_due();
                 return std::mem::take(&mut self.log);
             }
             for order in orders {
@@ -272,7 +278,8 @@ impl World {
         let end = self.now.after(time);
         let mut done = self.run();
         for _ in 0..WAKES_MAX {
-            let Some(deadline) = self.scheduler.next_deadline().filter(|deadline| *deadline <= end) else {
+            let deadlines = [self.scheduler.next_deadline(), self.next_save()].into_iter().flatten();
+            let Some(deadline) = deadlines.min().filter(|deadline| *deadline <= end) else {
                 self.now = end;
                 done.extend(self.run());
                 return done;

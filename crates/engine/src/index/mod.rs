@@ -152,12 +152,17 @@ impl Index {
     /// An index for the pods of these profiles.
     pub(crate) fn new(profiles: &[Profile], limits: IndexLimits) -> Self {
         let recipes = profiles.iter().map(|profile| Recipe::of(profile).map(Arc::new)).collect();
+        Index { recipes, limits, ..Index::default() }.left_behind()
+    }
+
+    /// An index for the same profiles that keeps nothing yet, for a clone of the cluster.
+    pub(crate) fn left_behind(&self) -> Self {
         Index {
-            recipes,
-            table: Table::new(limits),
-            counting: Counting::new(limits),
-            bases: Bases::new(limits),
-            limits,
+            recipes: self.recipes.clone(),
+            table: Table::new(self.limits),
+            counting: Counting::new(self.limits),
+            bases: Bases::new(self.limits),
+            limits: self.limits,
             ..Index::default()
         }
     }

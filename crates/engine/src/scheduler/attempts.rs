@@ -18,7 +18,7 @@ use super::replacing::no_profile;
 use crate::decision::{Decision, Outcome};
 
 /// Why a pod was tried in vain.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Failure {
     /// Whether the pod does not fit; otherwise something broke.
     pub(super) is_rejected: bool,

@@ -40,7 +40,7 @@ pub(super) struct NodeCounts {
 }
 
 /// A pod on its way to a node.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Binding {
     pod: Arc<Pod>,
     node: Arc<str>,
@@ -63,7 +63,7 @@ pub(super) struct Binding {
 }
 
 /// Where the pod's entry of the queue is.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum QueueEntry {
     /// In the queue, as one that is being tried: whatever happens may matter to it.
     InFlight,
@@ -71,7 +71,7 @@ enum QueueEntry {
     Held(Box<Waiting>),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Stage {
     /// The pod waits until all these plugins have allowed it.
     Permit(Vec<PermitWait>),
@@ -103,7 +103,7 @@ struct Prepared {
     has_plans: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct PermitWait {
     plugin: &'static str,
     timeout: Duration,
@@ -127,7 +127,7 @@ impl PermitWait {
 }
 
 /// What a step waits for.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Pause {
     /// How many of its orders are not carried out yet.
     orders: usize,

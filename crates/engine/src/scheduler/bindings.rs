@@ -11,7 +11,7 @@ use supercargo_model::Timestamp;
 use super::binding::Binding;
 
 /// The bindings under way, by the UIDs of their pods.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Bindings {
     by_uid: IndexMap<Arc<str>, Binding, FxBuildHasher>,
     /// When a binding is to be resumed at the latest, and its number.

@@ -49,7 +49,7 @@ pub struct ExtenderSettings {
 }
 
 /// An attempt that waits for extenders.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Consultation {
     slot: Slot,
     pod: Arc<Pod>,
@@ -67,7 +67,7 @@ pub(super) struct Consultation {
     stage: Stage,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Stage {
     /// The extender whose filter is asked next, or now.
     Filter(usize),

@@ -11,7 +11,7 @@ use super::observations::Observation;
 use super::{Scheduler, Waiter};
 
 /// The victims of a pod, while they are evicted.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Eviction {
     preemptor: Arc<Pod>,
     node: Arc<str>,

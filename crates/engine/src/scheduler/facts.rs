@@ -12,11 +12,11 @@ use super::happenings::{Happening, What};
 use super::observations::Observation;
 
 /// What is asked for the plugins, and what of the answers is in the cluster.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Queries(BTreeMap<String, Held>);
 
 /// A query, and its facts that are in the cluster.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Held {
     query: Query,
     /// When each fact is too old, by the name of its object.

@@ -6,7 +6,7 @@ use supercargo_framework::QueueRank;
 pub(super) type Slot = usize;
 
 /// A heap of slots. What comes first is up to the caller, who passes the same order to every call.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Heap {
     entries: Vec<Entry>,
     /// Where in the heap each slot is.

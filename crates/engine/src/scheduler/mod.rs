@@ -28,6 +28,7 @@ mod questions;
 mod queue;
 mod queue_context;
 mod replacing;
+mod saving;
 mod standings;
 mod whereabouts;
 
@@ -59,6 +60,7 @@ pub use questions::PodQuestion;
 pub use queue::QueueLengths;
 use queue::{Patience, Queue};
 use queue_context::QueueContext;
+pub use saving::{MemoriesKept, SAVE_INTERVAL};
 pub use whereabouts::{PodPlace, Whereabouts};
 
 /// How a [`Scheduler`] behaves.
@@ -87,8 +89,9 @@ pub struct Order {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
-/// A scheduler.
-#[derive(Debug)]
+/// A scheduler. A clone goes its own way from here on, and decides as its original would; it costs little more than what waits and is on
+/// its way. Orders that were not answered yet have the same numbers in both.
+#[derive(Clone, Debug)]
 pub struct Scheduler {
     engine: Engine,
     queue: Queue,
@@ -115,6 +118,8 @@ pub struct Scheduler {
     /// Whether this replica leads: if not, no pod is tried, and nothing is written.
     leads: bool,
     stopwatch: Stopwatch,
+    /// What plugins remembered when that was last saved.
+    saved: Memories,
     /// Plugins that hear of changes.
     observers: Observers,
     /// What is asked outside for the plugins.
@@ -156,6 +161,7 @@ impl Scheduler {
             inquiries: Inquiries::default(),
             is_cluster_known: true,
             slow_asked: None,
+            saved: Memories::default(),
             engine,
             queue,
             bindings: Bindings::default(),

@@ -317,7 +317,7 @@ pub struct Books {
 pub struct Stopwatch(pub fn() -> Duration);
 
 /// What was observed and not taken yet.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Observations {
     list: Vec<Observation>,
     missed: u64,

@@ -23,7 +23,7 @@ const WAKE_PAUSE_MIN: Duration = Duration::from_millis(1);
 const ORDERS_MAX: usize = 1 << 13;
 
 /// The plugins that observe, and what they wait for.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Observers {
     plugins: Vec<Observer>,
     hears_pods: bool,
@@ -37,7 +37,7 @@ pub(super) struct Observers {
     open_orders: usize,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Observer {
     named: Named<dyn Observe>,
     events: Vec<ClusterEvent>,

@@ -32,7 +32,7 @@ pub struct PodQuestion {
 }
 
 /// The pods that wait for answers.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Inquiries {
     pods: BTreeMap<Arc<str>, Inquiry>,
     /// Whose question each number is.
@@ -46,7 +46,7 @@ pub(super) struct Inquiries {
 }
 
 /// A pod that waits for answers.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Inquiry {
     slot: Slot,
     open: BTreeSet<Ticket>,

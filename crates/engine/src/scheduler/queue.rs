@@ -81,7 +81,7 @@ pub(super) struct Patience {
 }
 
 /// The queue.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Queue {
     patience: Patience,
     order: Order,

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use supercargo_model::{Kind, Object, Pod, ReadableKind, Snapshot, Timestamp};
+use supercargo_model::{Kind, Object, ObjectKey, Pod, ReadableKind, Snapshot, Timestamp};
 
 use super::answer::Answer;
 use super::facts::{LeftOut, LeftOutReason};
@@ -70,9 +70,10 @@ type AskAbout = dyn Fn(&Pod) -> Option<QuerySource> + Send + Sync;
 type ReadAboutPod = dyn Fn(&Answer) -> Result<PodAnswer, String> + Send + Sync;
 
 /// What was answered to a question, read; which nodes are meant is found out when the pod is decided.
-pub struct PodAnswer(Box<MakeObject>);
+#[derive(Clone)]
+pub struct PodAnswer(Arc<MakeObject>);
 
-type MakeObject = dyn FnOnce(&Pod, &Snapshot, &mut LeftOut) -> Option<Object> + Send;
+type MakeObject = dyn Fn(&Pod, &Snapshot, &mut LeftOut) -> Option<Object> + Send + Sync;
 
 /// What an answer about a pod says about nodes.
 #[derive(Debug)]
@@ -95,12 +96,12 @@ impl Question {
     ) -> Self
     where
         T: Kind + From<BTreeMap<Box<str>, V>>,
-        V: Send + 'static,
+        V: Clone + Send + Sync + 'static,
     {
         Self::of_reader::<T>(name.into(), Arc::new(ask), move |answer| {
             let mut values = NodeValues(Vec::new());
             read(answer, &mut values)?;
-            Ok(PodAnswer(Box::new(move |pod, cluster, left_out| {
+            Ok(PodAnswer(Arc::new(move |pod, cluster, left_out| {
                 let known = values.resolved(cluster, left_out);
                 (!known.is_empty()).then(|| Object::new(&pod.namespace, &pod.name, T::from(known)))
             })))
@@ -114,10 +115,13 @@ impl Question {
         read: fn(&Answer) -> Result<T, String>,
     ) -> Self {
         Self::of_reader::<T>(name.into(), Arc::new(ask), move |answer| {
-            let value = read(answer)?;
-            let make: Box<MakeObject> =
-                Box::new(move |pod, _, _| Some(Object::new(&pod.namespace, &pod.name, value)));
-            Ok(PodAnswer(make))
+            let object = Object::new("", "", read(answer)?);
+            Ok(PodAnswer(Arc::new(move |pod, _, _| {
+                let key = ObjectKey { namespace: (*pod.namespace).into(), name: (*pod.name).into() };
+                let mut object = object.clone();
+                object.key = key;
+                Some(object)
+            })))
         })
     }
 
@@ -208,13 +212,13 @@ impl PodAnswer {
     }
 }
 
-impl<V> NodeValues<V> {
-    fn resolved(self, cluster: &Snapshot, left_out: &mut LeftOut) -> BTreeMap<Box<str>, V> {
+impl<V: Clone> NodeValues<V> {
+    fn resolved(&self, cluster: &Snapshot, left_out: &mut LeftOut) -> BTreeMap<Box<str>, V> {
         let nodes = Nodes::of(cluster);
         let mut known: BTreeMap<Box<str>, Vec<V>> = BTreeMap::new();
-        for (called, value) in self.0 {
-            match nodes.find(cluster, &called) {
-                Some(node) => known.entry(node.into()).or_default().push(value),
+        for (called, value) in &self.0 {
+            match nodes.find(cluster, called) {
+                Some(node) => known.entry(node.into()).or_default().push(value.clone()),
                 None => left_out.count(LeftOutReason::UnknownNode, 1),
             }
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::order::ZoneOrder;
 use super::rows::Rows;
-use super::{BoundPod, Changes, Cluster, NodeRow, Row, Snapshot};
+use super::{Changes, Cluster, NodeRow, Row, Snapshot};
 use crate::intern::Interner;
 
 impl Cluster {
@@ -19,18 +19,30 @@ impl Cluster {
         old_rows.sort_unstable_by(|a, b| before.node(*a).name().cmp(before.node(*b).name()));
         let in_place = old_rows.len() == before.row_count()
             && old_rows.iter().enumerate().all(|(new, old)| old.0 as usize == new);
-        let (state, zones) =
-            if in_place { (before, self.zones.clone()) } else { rearranged(&before, &self.zones, &old_rows) };
+        let copy = self.clone();
+        if in_place {
+            return copy;
+        }
+        let (state, zones) = rearranged(&before, &self.zones, &old_rows);
+        Cluster { state, zones, free_rows: Vec::new(), ..copy }
+    }
+}
+
+impl Clone for Cluster {
+    fn clone(&self) -> Self {
         Cluster {
-            state,
+            state: self.state.clone(),
+            // Values that pods share go on being shared. What comes later finds those again that came later: to copy the tables would
+            // take long, and keep in use what nobody uses.
             interner: Interner::default(),
-            zones,
-            order_is_stale: false,
+            zones: self.zones.clone(),
+            order_is_stale: self.order_is_stale,
             ordered: self.ordered.clone(),
-            free_rows: Vec::new(),
-            bound: self.bound.iter().map(|BoundPod(pod)| BoundPod(pod.clone())).collect(),
+            free_rows: self.free_rows.clone(),
+            bound: self.bound.clone(),
             homeless: self.homeless.clone(),
             nominations: self.nominations.clone(),
+            // Whoever keeps something worked out from the clone has yet to look at it.
             changes: Changes::default(),
             ledger: self.ledger.clone(),
         }

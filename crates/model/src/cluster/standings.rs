@@ -6,9 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::rows::Rows;
+use super::uids::UidSet;
 use super::{Cluster, Snapshot};
 use crate::labels::LabelLookup;
 use crate::pod::Pod;
@@ -79,7 +78,7 @@ pub(super) struct Book {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
     /// Every pod that has a standing, by UID.
-    known: FxHashMap<Arc<str>, StandingPod>,
+    known: UidSet<StandingPod>,
     /// Places of groups that have no pods any more.
     free: Vec<usize>,
 }
@@ -317,7 +316,7 @@ impl Cluster {
 
     /// The pods that have a standing, by UID, in no particular order.
     pub fn standing_uids(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.ledger.known.keys()
+        self.ledger.known.iter().map(|standing| &standing.pod.uid)
     }
 
     pub(super) fn stands(&mut self, pod: &Arc<Pod>, standing: Standing) {
@@ -333,16 +332,16 @@ impl Cluster {
         }
         self.state.version += 1;
         if finished {
-            self.ledger.known.remove(&pod.uid);
+            self.ledger.known.take(&pod.uid);
             return;
         }
         book.add(&now, &mut self.ledger.free);
-        self.ledger.known.insert(pod.uid.clone(), now);
+        self.ledger.known.replace(now);
     }
 
     pub(super) fn stands_nowhere(&mut self, uid: &str) {
         let Some(book) = &mut self.state.book else { return };
-        let Some(before) = self.ledger.known.remove(uid) else { return };
+        let Some(before) = self.ledger.known.take(uid) else { return };
         Arc::make_mut(book).remove(&before, &mut self.ledger.free);
         self.state.version += 1;
     }

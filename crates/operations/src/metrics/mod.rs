@@ -8,6 +8,7 @@
 //! What each means here, and which of upstream's are left out and why, stands in `docs/reference/metrics.md`.
 
 mod labels;
+mod memories;
 mod plugins;
 mod process;
 mod queries;
@@ -29,6 +30,7 @@ use prometheus_client::registry::Registry;
 pub use labels::{AttemptResult, Cached, Queue};
 pub use shadow::ShadowMetrics;
 
+use memories::MemorySeries;
 use plugins::PluginSeries;
 use queries::QuerySeries;
 use series::{Series, buckets};
@@ -81,6 +83,7 @@ pub struct Metrics {
     answers_dropped: Series<0, Counter>,
     plugins: PluginSeries,
     queries: QuerySeries,
+    memories: MemorySeries,
 }
 
 /// The name of our election in `leader_election_master_status`, as upstream has it.
@@ -316,6 +319,7 @@ impl Metrics {
             ),
             plugins: PluginSeries::new(all),
             queries: QuerySeries::new(all),
+            memories: MemorySeries::new(all),
         };
         metrics.show_zeros();
         (metrics, Exposition { registry: Arc::new(registry) })

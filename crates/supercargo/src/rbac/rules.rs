@@ -127,6 +127,17 @@ pub(super) fn decisions_rules(profiles: &[Profile]) -> Vec<Rule> {
     if plugins.is_empty() { vec![rule] } else { vec![rule, pages] }
 }
 
+/// What plugins need that save what they remember, in the namespace of that object; nothing if none does.
+pub(super) fn memories_rules(profiles: &[Profile], object: &str) -> Vec<Rule> {
+    if !profiles.iter().flat_map(Profile::plugins).any(PluginInstance::saves_memories) {
+        return Vec::new();
+    }
+    let comment = "What plugins remember is saved. Creation cannot be limited by name.";
+    let mut update = Rule::new(comment, &[""], &["configmaps"], &["get", "update"]);
+    update.names.push(object.to_owned());
+    vec![Rule::new(comment, &[""], &["configmaps"], &["create"]), update]
+}
+
 /// What replicas need to agree, in the namespace of their lease.
 pub(super) fn lease_rules(lease: &str) -> Vec<Rule> {
     let group = &["coordination.k8s.io"];

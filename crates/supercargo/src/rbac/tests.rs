@@ -3,7 +3,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use supercargo_framework::{
-    ClusterEvent, Extensions, NoArgs, Observe, Plugin, Query, QuerySource, Reads, Writes, fact_kind,
+    ClusterEvent, Extensions, Memory, NoArgs, Observe, Plugin, Query, QuerySource, Reads, Writes, fact_kind,
 };
 use supercargo_model::{Kind, KindId};
 
@@ -347,4 +347,84 @@ fn what_a_plugin_declares_to_write_is_allowed() {
   verbs: [patch]
 ";
     assert!(text.contains(expected), "{text}");
+}
+
+/// Remembers one thing for the next process, and another one for itself.
+struct Keeper;
+
+#[derive(Clone, Default, Deserialize, serde::Serialize)]
+struct Kept(u32);
+
+#[derive(Clone, Default, Deserialize, serde::Serialize)]
+struct Fleeting(u32);
+
+impl Memory for Kept {
+    const NAME: &'static str = "Keeper/Kept";
+    const SAVED: Option<u32> = Some(1);
+}
+
+impl Memory for Fleeting {
+    const NAME: &'static str = "Keeper/Fleeting";
+}
+
+impl Plugin for Keeper {
+    const NAME: &'static str = "Keeper";
+    type Args = NoArgs;
+
+    fn new(_: NoArgs) -> Self {
+        Keeper
+    }
+
+    fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+        points.observe().remembers::<Fleeting>().remembers::<Kept>()
+    }
+}
+
+impl Observe for Keeper {
+    fn events(&self) -> Vec<ClusterEvent> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn who_saves_may_write_one_object_beside_the_lease() {
+    let mut registry = supercargo_plugins::registry();
+    registry.register::<Keeper>().expect("the name is free");
+    let keeper = "profiles: [{schedulerName: own, plugins: {multiPoint: {enabled: [{name: Keeper}]}}}]\n";
+    let table = [
+        (Mode::Second, "profiles: [{schedulerName: own}]\n".to_owned(), None),
+        (Mode::Shadow, keeper.to_owned(), None),
+        (Mode::Second, keeper.to_owned(), Some(("kube-system", "kube-scheduler-memories", 4))),
+        (
+            Mode::Replace,
+            format!("{keeper}leaderElection: {{resourceNamespace: batch, resourceName: lease}}\n"),
+            Some(("batch", "lease-memories", 4)),
+        ),
+        (
+            Mode::Second,
+            format!("{keeper}leaderElection: {{leaderElect: false}}\n"),
+            Some(("kube-system", "own-memories", 2)),
+        ),
+    ];
+    for (mode, config, expected) in table {
+        let kube = read(&format!("{HEAD}{config}")).loaded.kube;
+        let profiles = build_profiles(&kube, &registry).expect("a configuration");
+        let documents = documents(&options(mode), &kube, &profiles);
+        let role = documents.iter().find_map(|document| match document {
+            Document::Role { namespace, rules, .. } => {
+                Some((namespace.as_str(), yaml::rules(rules), rules.len()))
+            }
+            _ => None,
+        });
+        let Some((namespace, name, rules)) = expected else {
+            assert!(!yaml::print("", &documents).contains("configmaps"), "{config}");
+            continue;
+        };
+        let (found, text, count) = role.expect("there is a role");
+        assert_eq!((found, count), (namespace, rules), "{text}");
+        let update =
+            format!("  resources: [configmaps]\n  resourceNames: [{name}]\n  verbs: [get, update]\n");
+        assert!(text.contains("  resources: [configmaps]\n  verbs: [create]\n"), "{text}");
+        assert!(text.contains(&update), "{text}");
+    }
 }

@@ -5,17 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use supercargo_engine::{
-    Attempt, Decision, Gauges, Observation, Observer, Outcome, PerformCounts, PlainReason, QueryAsked,
-    QueueEvent, QueuePart,
+    Attempt, Decision, Gauges, MemoriesKept, Observation, Observer, Outcome, PerformCounts, PlainReason,
+    QueryAsked, QueueEvent, QueuePart,
 };
 use supercargo_framework::{Point, Profile};
-use supercargo_model::KindId;
+use supercargo_model::{KindId, Timestamp};
 use supercargo_operations::metrics::{AttemptResult, Cached, Metrics, Queue};
 
 use super::decisions::SharedJournal;
 
 /// What upstream calls the pods that are being tried, among the events that are kept for them.
 const POD_POPPED: &str = "PodPopped";
+const NANOSECONDS_A_SECOND: i64 = 1_000_000_000;
 
 /// Counts what it hears, and notes what was decided.
 pub(super) struct RunObserver {
@@ -250,6 +251,21 @@ impl Observer for RunObserver {
         self.metrics.query_answered(query, bytes, now.nanoseconds() / 1_000_000_000);
         for (reason, times) in taken.left_out.iter() {
             self.metrics.query_left_out(query, reason.label(), times);
+        }
+    }
+
+    fn kept(&mut self, kept: &MemoriesKept) {
+        let seconds = |time: Timestamp| time.nanoseconds().div_euclid(NANOSECONDS_A_SECOND);
+        let metrics = &mut self.metrics;
+        match kept {
+            MemoriesKept::Saved { bytes, at, had_conflict } => {
+                metrics.memories_saved(*bytes, seconds(*at), *had_conflict);
+            }
+            MemoriesKept::NotSaved { .. } => metrics.memories_not_saved(),
+            MemoriesKept::Unsaved { plugin, memory, .. } => metrics.memory_unsaved(plugin, memory),
+            MemoriesKept::Loaded { saved_at } => metrics.memories_loaded(true, saved_at.map(seconds)),
+            MemoriesKept::NotLoaded { .. } => metrics.memories_loaded(false, None),
+            MemoriesKept::Dropped(dropped) => metrics.memory_dropped(dropped.plugin, dropped.reason.label()),
         }
     }
 

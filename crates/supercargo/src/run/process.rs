@@ -234,6 +234,7 @@ impl Running {
             seed: settings.own.seed,
             extenders: settings.extenders,
             gate: gate.clone(),
+            memories: Some(settings.memories),
             tasks: scheduling_tasks.clone(),
             query_tasks: tasks.clone(),
         };

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use supercargo_cluster::MemoriesPlace;
 use supercargo_config::{
     Extender, KubeSchedulerConfiguration, Loaded, Reading, SupercargoConfiguration, TieBreak, build_profiles,
-    effective, read, to_yaml,
+    effective, memories_object, read, to_yaml,
 };
 use supercargo_engine::{EngineOptions, ExtenderSettings, Indexing, Rules, SchedulerOptions, Seed, Ties};
 use supercargo_extender::ExtenderClient;
@@ -32,6 +33,8 @@ pub(super) struct Settings {
     pub(super) extenders: Vec<ExtenderClient>,
     /// How replicas agree, and the namespace and the name of their lease; none if there is only one.
     pub(super) election: Option<(LeaderSettings, String, String)>,
+    /// Where plugins save what they remember.
+    pub(super) memories: MemoriesPlace,
     /// The configuration with nothing left to defaults.
     pub(super) effective: KubeSchedulerConfiguration,
     pub(super) own: SupercargoConfiguration,
@@ -114,6 +117,7 @@ impl Settings {
         let extenders = extenders.collect::<anyhow::Result<_>>()?;
         let extender_settings = kube.extenders.iter().map(extender_settings).collect();
         let effective = effective(&kube, registry);
+        let (namespace, name) = memories_object(&kube);
         Ok(Settings {
             kube,
             own,
@@ -123,6 +127,7 @@ impl Settings {
             extender_settings,
             extenders,
             election,
+            memories: MemoriesPlace { namespace, name },
             warnings,
             file: None,
         })

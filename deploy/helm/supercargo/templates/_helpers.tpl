@@ -37,6 +37,13 @@ app.kubernetes.io/component: scheduler
 {{- if eq .Values.mode "shadow" }}1{{ else }}{{ .Values.replicas }}{{ end -}}
 {{- end -}}
 
+{{/* The ConfigMap in which plugins save what they remember: named after the lease, or after the first profile if there is none. */}}
+{{- define "supercargo.memories" -}}
+{{- $config := include "supercargo.config" . | fromYaml -}}
+{{- $election := $config.leaderElection -}}
+{{- printf "%s-memories" (ternary $election.resourceName (first $config.profiles).schedulerName $election.leaderElect) -}}
+{{- end -}}
+
 {{/* The configuration: what is given, over what fits the mode. */}}
 {{- define "supercargo.config" -}}
 {{- $own := include "supercargo.fullname" . -}}

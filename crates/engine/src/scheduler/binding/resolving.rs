@@ -30,7 +30,7 @@ const LOOK_UP_BACKOFF_FIRST: Duration = Duration::from_secs(1);
 const LOOK_UP_BACKOFF_MAX: Duration = Duration::from_secs(30);
 
 /// A binding whose outcome is not known.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Unresolved {
     /// How the binding goes on if the pod is not bound.
     onward: Onward,
@@ -42,7 +42,7 @@ pub(super) struct Unresolved {
 }
 
 /// How a binding goes on once its pod is known not to be bound.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Onward {
     /// The pod goes back into the queue.
     Fail(Failure),
@@ -52,7 +52,7 @@ pub(super) enum Onward {
     Plugin(usize),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum LookUp {
     /// The API server was asked at a time, and has until another to answer.
     Asked { at: Timestamp, until: Timestamp },

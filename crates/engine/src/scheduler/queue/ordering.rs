@@ -11,7 +11,7 @@ use crate::scheduler::heap::{Entry, Heap, Slot};
 use crate::scheduler::queue_context::{QueueContext, queue_sort};
 
 /// What the order of the heaps depends on, and which heaps are not in order any more.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Order {
     changes: OrderChanges,
     /// The moment whose order it is, if the order depends on time.

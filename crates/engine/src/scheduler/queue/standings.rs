@@ -8,7 +8,7 @@ use super::{Queue, Waiting};
 use crate::scheduler::heap::Slot;
 
 /// The pods that may stand elsewhere than before.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Standings {
     are_told: bool,
     noted: Vec<Slot>,

@@ -1,5 +1,6 @@
 //! Whole processes, started in this one: against an API server that answers from memory, in virtual time.
 
+mod memories;
 mod queries;
 mod questions;
 mod reload;
@@ -38,6 +39,17 @@ impl Replica {
     }
 
     fn with_plugins(server: &Server, flags: &[&str], files: &Files, clock: Clock, plugins: Registry) -> Self {
+        Replica::named(NAME, server, flags, files, clock, plugins)
+    }
+
+    fn named(
+        identity: &str,
+        server: &Server,
+        flags: &[&str],
+        files: &Files,
+        clock: Clock,
+        plugins: Registry,
+    ) -> Self {
         let words = ["supercargo", "run", "--secure-port=0"].iter().chain(flags);
         let line = CommandLine::try_parse_from(words).expect("flags");
         let crate::Command::Run(flags) = line.command else { panic!("not run") };
@@ -47,7 +59,7 @@ impl Replica {
             server: server.api_server(),
             clock,
             signals,
-            identity: NAME.to_owned(),
+            identity: identity.to_owned(),
             hostname: "host".to_owned(),
             scheduling: Handle::current(),
         };

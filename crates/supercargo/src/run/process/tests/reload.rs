@@ -58,6 +58,7 @@ impl Reloaded {
             seed: 1,
             extenders: Vec::new(),
             gate: WriteGate::always_open(),
+            memories: None,
             tasks: supervisor.tasks(),
             query_tasks: supervisor.tasks(),
         };

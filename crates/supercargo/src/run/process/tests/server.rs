@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use supercargo_client::ApiServer;
 use supercargo_client::fake::{Answer, Asked, Fake, Writer};
 
+const CONFIG_MAPS: &str = "/api/v1/namespaces/kube-system/configmaps";
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 
 /// The server. Clones are the same server.
@@ -18,6 +19,8 @@ pub(super) struct Server {
 #[derive(Default)]
 struct State {
     lease: Option<Value>,
+    /// The only ConfigMap, in which memories are saved.
+    memories: Option<Value>,
     revision: u64,
     /// The pods that wait when the server is first asked.
     pods: Vec<Value>,
@@ -88,6 +91,24 @@ impl Server {
         lock(&self.state).forbidden = plural;
     }
 
+    /// The data of the ConfigMap with memories; empty if there is none.
+    pub(super) fn saved(&self) -> Value {
+        lock(&self.state).memories.clone().map(|mut object| object["data"].take()).unwrap_or_default()
+    }
+
+    /// Somebody writes the ConfigMap with memories.
+    pub(super) fn put_memories(&self, data: &Value) {
+        let mut state = lock(&self.state);
+        let metadata = json!({ "name": "kube-scheduler-memories", "labels": { "by": "somebody" } });
+        let object = json!({ "metadata": metadata, "data": data });
+        state.memories = Some(state.numbered(object));
+    }
+
+    /// Requests about the ConfigMap with memories.
+    pub(super) fn memories_asked(&self) -> Vec<Asked> {
+        self.fake.requests().into_iter().filter(|asked| asked.path.starts_with(CONFIG_MAPS)).collect()
+    }
+
     /// How often a watch of a kind was asked for.
     pub(super) fn watches_opened(&self, plural: &str) -> usize {
         let watches = self.fake.requests().into_iter().filter(|asked| asked.query.contains("watch="));
@@ -101,7 +122,9 @@ impl Server {
 
     /// A pod that waits from now on.
     pub(super) fn add_pod(&self, name: &str) {
-        lock(&self.state).tell_pods("ADDED", &pod(name));
+        let mut state = lock(&self.state);
+        state.pods.push(pod(name));
+        state.tell_pods("ADDED", &pod(name));
     }
 
     /// A pod of another scheduler, which only those hear of who watch from now on.
@@ -133,6 +156,9 @@ impl State {
         if asked.path.starts_with("/apis/metrics.k8s.io/") {
             return self.node_metrics.as_deref().map_or_else(|| Answer::status(404, "not found"), Answer::ok);
         }
+        if asked.path.starts_with(CONFIG_MAPS) {
+            return self.answer_memories(asked);
+        }
         let plural = asked.path.rsplit('/').next().unwrap_or_default();
         if asked.query.contains("watch=") && self.forbidden == Some(plural) {
             return Answer::status(403, "forbidden");
@@ -160,11 +186,37 @@ impl State {
         }
     }
 
-    fn put_lease(&mut self, mut lease: Value) -> Value {
-        self.revision += 1;
-        lease["metadata"]["resourceVersion"] = json!(self.revision.to_string());
+    fn put_lease(&mut self, lease: Value) -> Value {
+        let lease = self.numbered(lease);
         self.lease = Some(lease.clone());
         lease
+    }
+
+    fn answer_memories(&mut self, asked: &Asked) -> Answer {
+        if self.forbidden == Some("configmaps") {
+            return Answer::status(403, "forbidden");
+        }
+        match (asked.method.as_str(), self.memories.clone()) {
+            ("GET", Some(object)) => Answer::ok(&object.to_string()),
+            ("GET" | "PUT", None) => Answer::status(404, "not found"),
+            ("POST", Some(_)) => Answer::status(409, "already exists"),
+            ("PUT", Some(object))
+                if object["metadata"]["resourceVersion"] != asked.json()["metadata"]["resourceVersion"] =>
+            {
+                Answer::status(409, "modified")
+            }
+            _ => {
+                let object = self.numbered(asked.json());
+                self.memories = Some(object.clone());
+                Answer::ok(&object.to_string())
+            }
+        }
+    }
+
+    fn numbered(&mut self, mut object: Value) -> Value {
+        self.revision += 1;
+        object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
+        object
     }
 
     fn watch(&mut self, plural: &str) -> Answer {
@@ -193,6 +245,9 @@ impl State {
         self.bound.push(format!("{name} on {node}"));
         let mut bound = pod(name);
         bound["spec"]["nodeName"] = json!(node);
+        for known in self.pods.iter_mut().filter(|known| known["metadata"]["name"] == *name) {
+            known.clone_from(&bound);
+        }
         self.tell_pods("MODIFIED", &bound);
         Answer::plain(201, "{}")
     }
