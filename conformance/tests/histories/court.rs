@@ -459,6 +459,7 @@ impl Coverage {
             ("index: base dropped", statistics.bases_dropped),
             ("index: decided with planes of a class's own", statistics.with_own_planes),
             ("index: decided in the base that is nobody's own", statistics.as_guest),
+            ("index: decided row by row", statistics.row_by_row),
         ];
         for (what, count) in counts {
             *self.0.entry(what.to_owned()).or_default() += count;

@@ -123,6 +123,7 @@ const EXPECTED: &[&str] = &[
     "index: decided",
     "index: left to the plain way",
     "index: class worked out",
+    "index: decided row by row",
 ];
 
 /// What happens to what an engine keeps where it may keep little.

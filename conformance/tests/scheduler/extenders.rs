@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use supercargo_engine::ExtenderSettings;
-use supercargo_framework::{ExtenderAnswer, ExtenderQuestion};
+use supercargo_framework::{AskFailure, ExtenderAnswer, ExtenderQuestion};
 use supercargo_testkit::{node, pod};
 
 use crate::only;
-use crate::world::World;
+use crate::world::{InTests as _, World};
 
 fn everything() -> ExtenderSettings {
     ExtenderSettings {
@@ -144,4 +144,18 @@ fn only_pods_that_name_its_resources_are_its_business() {
     world.put(node("n4").cpu("2").allocatable("example.com/gpu", "1"));
     world.put(pod("b").request("example.com/gpu", "1"));
     assert_eq!(only(&world.run(), "ask"), ["ask extender 0: filter n4"]);
+}
+
+#[test]
+fn a_pod_that_they_are_asked_about_is_tried_again_when_the_lease_comes_back() {
+    let mut world = world(everything());
+    world.put(pod("a").cpu("1"));
+    let ticket = world.order_for("ask extender 0: filter n1 n2 n3");
+    let now = world.now();
+    world.scheduler.set_leading(false, now);
+    world.scheduler.set_leading(true, now);
+    let late = Err(AskFailure::Answered("too late".to_owned()));
+    assert!(world.scheduler.answer(ticket, late, now).is_none());
+    world.run();
+    assert_eq!(world.node_of("a"), Some("n3"));
 }

@@ -8,6 +8,8 @@ mod misbehaving;
 mod observing;
 mod pages;
 mod permits;
+mod queries;
+mod questions;
 mod random;
 mod replacing;
 mod standings;

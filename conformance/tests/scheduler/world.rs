@@ -1,11 +1,15 @@
 //! What only the tests of the scheduler itself do with a world of `supercargo-world`.
 
 use serde_json::{Value, json};
-use supercargo_engine::Ticket;
+use supercargo_engine::{AnswerTaken, Ticket};
+use supercargo_framework::Facts;
 
 pub(crate) use supercargo_world::World;
 
 pub(crate) trait InTests {
+    /// Somebody outside answers a query, or does not.
+    fn answered(&mut self, query: &str, answer: Result<Facts, String>) -> Option<AnswerTaken>;
+
     /// Lets the scheduler run until it orders this, which stays undone; the ticket of the order.
     fn order_for(&mut self, line: &str) -> Ticket;
 
@@ -24,6 +28,11 @@ pub(crate) trait InTests {
 }
 
 impl InTests for World {
+    fn answered(&mut self, query: &str, answer: Result<Facts, String>) -> Option<AnswerTaken> {
+        let now = self.now();
+        self.scheduler.answered(query, answer, now)
+    }
+
     fn order_for(&mut self, line: &str) -> Ticket {
         self.set_slow(true);
         self.run();

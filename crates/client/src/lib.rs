@@ -40,5 +40,5 @@ pub use pool::Answer;
 pub use request::{AnswerBody, ApiServer, RequestBody, SILENCE_MAX};
 pub use rights::MissingRights;
 pub use supercargo_api::{Call, MERGE_PATCH, STRATEGIC_MERGE_PATCH};
-pub use tls::AnyCertificate;
+pub use tls::{AnyCertificate, TrustedRoots};
 pub use write_gate::{Passage, Tenure, WriteGate};

@@ -1,6 +1,7 @@
 //! How connections are secured.
 
 mod any_certificate;
+mod trusted_roots;
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 
 pub use any_certificate::AnyCertificate;
+pub use trusted_roots::TrustedRoots;
 
 use crate::material::{Authority, Identity, Material};
 use crate::target::Target;

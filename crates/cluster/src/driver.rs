@@ -3,6 +3,7 @@
 //! One task owns the scheduler; nothing is locked. It looks at everything that has come in, tries some pods, hands on the
 //! orders, and lets the others work.
 
+mod asking;
 mod dumping;
 mod keeping;
 mod reloading;
@@ -32,9 +33,11 @@ use crate::heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
 use crate::memory_store::{MemoriesPlace, MemoryStore};
 use crate::order_log::OrderLog;
 use crate::perform::{Concluded, OrderOutcome, Performer, PerformerOptions};
+use crate::queries::{Queries, QueryHeard, QueryStatuses};
 use crate::tasks::Tasks;
 use crate::watch::{WatchEvent, Watched};
 use crate::watches::{Progress, Watches};
+use asking::{Inquirers, begin_to_ask};
 use keeping::Keeping;
 use reloading::PendingReload;
 pub use reloading::ReloadRefused;
@@ -64,6 +67,8 @@ pub struct DriverOptions {
     pub memories: Option<MemoriesPlace>,
     /// Who owns the tasks of the driver.
     pub tasks: Tasks,
+    /// The same for those that ask whom plugins want to hear from, if they are to run elsewhere: what is answered is read there.
+    pub query_tasks: Tasks,
 }
 
 /// Something asked of a running driver.
@@ -131,6 +136,9 @@ pub struct Driver<O> {
     watched: mpsc::Receiver<WatchEvent>,
     commands: mpsc::Receiver<Command>,
     watches: Watches,
+    queries: Queries,
+    heard: mpsc::Receiver<QueryHeard>,
+    inquirers: Inquirers,
     progress: Progress,
     heartbeat: Heartbeat,
     gate: WriteGate,
@@ -157,8 +165,18 @@ type Answered = (Ticket, Result<ExtenderAnswer, AskFailure>);
 impl<O: Observer> Driver<O> {
     /// Begins to watch the cluster. Commands come in through the channel.
     pub fn start(options: DriverOptions, observer: O, commands: mpsc::Receiver<Command>) -> Self {
-        let DriverOptions { scheduler, server, clock, hostname, seed, extenders, gate, memories, tasks } =
-            options;
+        let DriverOptions {
+            scheduler,
+            server,
+            clock,
+            hostname,
+            seed,
+            extenders,
+            gate,
+            memories,
+            tasks,
+            query_tasks,
+        } = options;
         let scheduler = scheduler.with_stopwatch(Stopwatch(elapsed)).with_unknown_cluster();
         // Replicas with the same seed do not watch, and come back after an outage, in step.
         let own_seed = named_seed(seed, &hostname);
@@ -169,6 +187,8 @@ impl<O: Observer> Driver<O> {
             !extenders.is_empty(),
             tasks.clone(),
         );
+        let (queries, heard) = begin_to_ask(&scheduler, &server, &clock, own_seed, query_tasks.clone());
+        let inquirers = Inquirers::new(server.clone(), query_tasks);
         let (log, clock_watch) = (OrderLog::default(), ClockWatch::new(clock.clone()));
         let store = memories.map(|place| MemoryStore::new(&server, gate.clone(), place));
         let performer = PerformerOptions {
@@ -193,6 +213,9 @@ impl<O: Observer> Driver<O> {
             watched,
             commands,
             watches,
+            queries,
+            heard,
+            inquirers,
             progress,
             heartbeat: Heartbeat::new("driver", HEARTBEAT_TOLERANCE),
             gate,
@@ -215,6 +238,11 @@ impl<O: Observer> Driver<O> {
         self.progress.clone()
     }
 
+    /// How it goes with the queries.
+    pub fn queries(&self) -> QueryStatuses {
+        self.queries.statuses()
+    }
+
     /// Beats each time the loop turns, for `/livez`.
     pub fn heartbeat(&self) -> Heartbeat {
         self.heartbeat.clone()
@@ -233,6 +261,7 @@ impl<O: Observer> Driver<O> {
             self.keep_memories();
             let done = taken + self.try_pods();
             self.give_orders();
+            self.give_questions();
             self.give_observations();
             match self.pace.after(done) {
                 NextTurn::WhenSomethingHappens => {}
@@ -258,6 +287,8 @@ impl<O: Observer> Driver<O> {
                 () = &mut stop => break,
                 Some(conclusion) = self.conclusions.recv() => self.conclude(conclusion),
                 Some(answered) = self.answers.recv() => self.hear(answered),
+                Some(heard) = self.heard.recv() => self.hear_query(heard),
+                Some(told) = self.inquirers.told.recv() => self.hear_inquiry(told),
                 Some(event) = self.watched.recv() => self.take(event),
                 () = self.gate.changed() => {}
                 Some(command) = self.commands.recv() => self.obey(command).await,
@@ -272,6 +303,7 @@ impl<O: Observer> Driver<O> {
             }
         }
         self.watches.abort_all();
+        self.queries.abort_all();
         self.give_orders();
         let (leading, now) = (self.tenure(), self.clock.now());
         let Driver { performer, mut keeping, mut scheduler, mut observer, .. } = self;
@@ -291,6 +323,14 @@ impl<O: Observer> Driver<O> {
         }
         while let Ok(answered) = self.answers.try_recv() {
             self.hear(answered);
+            taken += 1;
+        }
+        while let Ok(told) = self.inquirers.told.try_recv() {
+            self.hear_inquiry(told);
+            taken += 1;
+        }
+        while let Ok(heard) = self.heard.try_recv() {
+            self.hear_query(heard);
             taken += 1;
         }
         while taken < Pace::BATCH
@@ -495,7 +535,10 @@ impl<O: Observer> Driver<O> {
             self.scheduler.clock_was_set(seconds);
         }
         self.observer.performed(self.performer.counts());
-        self.observer.gauges(&self.scheduler.gauges());
+        let gauges = self.scheduler.gauges();
+        self.queries.statuses().note_facts(&gauges.facts);
+        self.queries.write_suppressed();
+        self.observer.gauges(&gauges);
         self.pace.note_report(began, self.started.elapsed());
     }
 

@@ -17,6 +17,7 @@ mod limited_log;
 mod memory_store;
 mod order_log;
 mod perform;
+mod queries;
 mod tasks;
 mod watch;
 mod watches;
@@ -26,6 +27,7 @@ pub use heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
 pub use limited_log::{Admission, LOG_INTERVAL, LOG_LINES_MAX, LimitedLog, LogLimiter, Suppressed};
 pub use memory_store::MemoriesPlace;
 pub use perform::{Concluded, OrderOutcome, Performer, PerformerOptions, rest_after_bindings};
+pub use queries::{QueryLine, QueryStatuses};
 pub use tasks::{Supervisor, Task, TaskEnd, TaskEndCause, Tasks};
 pub use watch::{
     ListError, ListRequest, NODES, PODS, PODS_NOT_FINISHED, WatchEvent, WatchRequest, Watched, WholeList,

@@ -112,9 +112,15 @@ impl OrderLog {
                     );
                 }
             }
+            Observation::FactsExpired { query, facts } => {
+                if self.limited.admits("facts-expired") {
+                    warn!(query, facts, "Facts are too old and dropped; plugins go on without them");
+                }
+            }
             Observation::Queued { .. }
             | Observation::Counted { .. }
             | Observation::AnswerDropped
+            | Observation::QuestionAsked { .. }
             | Observation::PointRan { .. }
             | Observation::PreemptionTried
             | Observation::VictimsChosen(_)

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use supercargo_framework::{PluginInstance, Point, Profile, Registry};
+use supercargo_framework::{Needs, PluginInstance, Point, Profile, Query, Registry};
 
 use crate::args;
 use crate::codes;
@@ -24,7 +24,40 @@ pub fn build_profiles(
     check_queue_sort(config, &plans, &mut problems);
     apply_extenders(config, registry, &mut plans, &mut problems);
     problems.into_result(())?;
-    plans.iter().enumerate().map(|(index, plan)| make(config, index, plan, registry)).collect()
+    make_all(config, &plans, registry)
+}
+
+/// Makes all profiles as they are planned.
+pub(crate) fn make_all(
+    config: &KubeSchedulerConfiguration,
+    plans: &[Plan<'_>],
+    registry: &Registry,
+) -> Result<Vec<Profile>, Problems> {
+    let made = plans.iter().enumerate().map(|(index, plan)| make(config, index, plan, registry));
+    let profiles: Vec<Profile> = made.collect::<Result<_, _>>()?;
+    check_queries(&profiles)?;
+    Ok(profiles)
+}
+
+/// There is one cluster, so that two queries cannot tell of the same facts.
+fn check_queries(profiles: &[Profile]) -> Result<(), Problems> {
+    let needs = Needs::of(profiles);
+    let Some((one, other)) = needs.colliding_queries() else { return Ok(()) };
+    let asks = |query: &Query, profile: &Profile| {
+        profile.plugins().iter().find(|plugin| plugin.reads.queries.contains(query)).map(|plugin| plugin.name)
+    };
+    let asking = |query: &Query| {
+        let mut found = profiles.iter().enumerate();
+        found.find_map(|(index, profile)| Some((index, asks(query, profile)?))).unwrap_or_default()
+    };
+    let ((_, first), (index, second)) = (asking(one), asking(other));
+    let message = format!(
+        "{second} asks {other:?}, and {first} asks {one:?}: both would tell of objects of kind {}, or have one name",
+        other.kind().id.kind
+    );
+    let mut problems = Problems::default();
+    problems.add(&codes::QUERIES_COLLIDE, format!("profiles[{index}]"), message);
+    Err(problems)
 }
 
 /// Makes one profile, as upstream's framework constructor does: what only the validator or the other profiles mind

@@ -125,6 +125,8 @@ codes! {
     UNKNOWN_FIX "C061" "unknown fix": "`fixes` names quirks of upstream's; the message lists them.";
     NO_SUCH_PAGE "C062" "no such page": "`pages` names plugins that have a page; the message lists them.";
     PAGE_ADDRESS "C063" "unusable address of a page": "An IP address with a port that no other page has. Whoever can reach it reads the page.";
+    QUERIES_COLLIDE "C064" "queries collide": "Two plugins, or one plugin in two profiles with different arguments, ask for facts that \
+        would be the same objects of the cluster. Give both the same arguments, or enable one of them.";
 
     // Conversion.
     NO_POLICY "C070" "Policy not given": "The plugins are chosen by a Policy that lives elsewhere. Give it as well: \

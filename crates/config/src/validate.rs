@@ -3,7 +3,7 @@
 use supercargo_framework::Registry;
 
 use crate::args;
-use crate::build::{apply_extenders, check_names, check_queue_sort, plan_all};
+use crate::build::{apply_extenders, check_names, check_queue_sort, make_all, plan_all};
 use crate::codes;
 use crate::decode::KUBE_API_VERSION;
 use crate::extenders;
@@ -33,6 +33,11 @@ pub fn validate(config: &KubeSchedulerConfiguration, registry: &Registry) -> Pro
         check_queue_sort(config, &plans, &mut problems);
     }
     apply_extenders(config, registry, &mut plans, &mut problems);
+    if !problems.has_errors()
+        && let Err(found) = make_all(config, &plans, registry)
+    {
+        problems.extend(found);
+    }
 
     traps::warn(config, &plans, registry, &mut problems);
     extenders::warn(&config.extenders, &mut problems);

@@ -25,11 +25,12 @@ pub use decision::{Decision, Outcome};
 pub use engine::{Engine, EngineOptions, Indexing, StaleDecision, UnknownProfile, counted_pods};
 pub use evaluate::{Evaluation, FilterWord, PluginScores, Rules, Thoroughness, evaluate, feasible_among};
 pub use index::{IndexLimits, IndexStatistics, PlainDecisions, PlainReason};
-pub use observer::{Attempt, Located, Observer, PerformCounts};
+pub use observer::{Attempt, Located, Observer, PerformCounts, QueryAsked};
 pub use pace::{Leading, NextTurn, Pace, Surroundings};
 pub use scheduler::{
-    Books, ExtenderSettings, Gauges, MemoriesKept, Observation, Order, PodPlace, QueueEvent, QueueLengths,
-    QueuePart, Refusal, SAVE_INTERVAL, Scheduler, SchedulerOptions, Stopwatch, Ticket, Whereabouts,
+    AnswerTaken, Books, ExtenderSettings, Gauges, MemoriesKept, Observation, Order, PodPlace, PodQuestion,
+    QueueEvent, QueueLengths, QueuePart, Refusal, SAVE_INTERVAL, Scheduler, SchedulerOptions, Stopwatch,
+    Ticket, Whereabouts,
 };
 
 #[cfg(test)]

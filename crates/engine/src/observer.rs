@@ -6,7 +6,7 @@ use supercargo_framework::Profile;
 use supercargo_model::{KindId, Timestamp};
 
 use crate::decision::Decision;
-use crate::scheduler::{Gauges, MemoriesKept, Observation, QueueEvent, Scheduler, Whereabouts};
+use crate::scheduler::{AnswerTaken, Gauges, MemoriesKept, Observation, QueueEvent, Scheduler, Whereabouts};
 
 /// A pod was tried.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +48,9 @@ pub trait Observer: Send {
     /// What was done in the cluster so far, told when it is told how things stand.
     fn performed(&mut self, counts: PerformCounts);
 
+    /// A query was asked once.
+    fn queried(&mut self, asked: QueryAsked<'_>);
+
     /// Something became of what plugins remember and want saved.
     fn kept(&mut self, kept: &MemoriesKept) {
         let _ = kept;
@@ -55,6 +58,23 @@ pub trait Observer: Send {
 
     /// How things stand, about once a second and after pods were tried.
     fn gauges(&mut self, gauges: &Gauges);
+}
+
+/// What came of asking a query once.
+#[derive(Clone, Copy, Debug)]
+pub struct QueryAsked<'a> {
+    /// Its name.
+    pub query: &'a str,
+    /// `success`, or in a word why there is no answer.
+    pub result: &'static str,
+    /// How long it took.
+    pub took: Duration,
+    /// How long the answer is, in bytes.
+    pub bytes: usize,
+    /// What became of the answer; none if there is none.
+    pub taken: Option<&'a AnswerTaken>,
+    /// When the answer was taken.
+    pub now: Timestamp,
 }
 
 /// What was done in a cluster so far.

@@ -7,16 +7,10 @@ use std::time::Duration;
 
 use hyper_rustls::{ConfigBuilderExt, FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::server::ParsedCertificate;
-use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme,
-};
-use supercargo_client::AnyCertificate;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use supercargo_client::{AnyCertificate, TrustedRoots};
 use supercargo_config::{Bytes, Extender, ExtenderTlsConfig};
 
 /// How long it may take until a connection stands; upstream's number.
@@ -82,7 +76,9 @@ pub(crate) fn connector(extender: &Extender) -> Result<HttpsConnector<HttpConnec
     let builder = if is_insecure {
         builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
     } else if has_roots {
-        let verifier = TrustRoots::new(&reader, tls, provider)?;
+        let roots = reader.certificates("caData", &reader.pem("ca", &tls.ca_data, &tls.ca_file)?)?;
+        let verifier =
+            TrustedRoots::new(roots, provider).map_err(|reason| reader.unusable("caData", &reason))?;
         builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
     } else if is_https(&extender.url_prefix) {
         // A system without authorities trusts nobody, which shows when a connection is made.
@@ -165,84 +161,4 @@ impl Reader<'_> {
     fn unusable(&self, field: &'static str, reason: &dyn std::fmt::Display) -> ExtenderConfigError {
         ExtenderConfigError::Unusable { url: self.url.to_owned(), field, reason: reason.to_string() }
     }
-}
-
-/// Trusts the certificates given, and what they have signed.
-///
-/// Go trusts a certificate that is given even if it says that it is an authority, and so do we, though rustls does
-/// not: it is what `openssl req -x509` makes.
-#[derive(Debug)]
-struct TrustRoots {
-    verifier: Arc<WebPkiServerVerifier>,
-    roots: Vec<CertificateDer<'static>>,
-}
-
-impl TrustRoots {
-    fn new(
-        reader: &Reader<'_>,
-        tls: &ExtenderTlsConfig,
-        provider: Arc<CryptoProvider>,
-    ) -> Result<Self, ExtenderConfigError> {
-        let roots = reader.certificates("caData", &reader.pem("ca", &tls.ca_data, &tls.ca_file)?)?;
-        let mut store = RootCertStore::empty();
-        for root in &roots {
-            store.add(root.clone()).map_err(|error| reader.unusable("caData", &error))?;
-        }
-        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider)
-            .build()
-            .map_err(|error| reader.unusable("caData", &error))?;
-        Ok(TrustRoots { verifier, roots })
-    }
-}
-
-impl ServerCertVerifier for TrustRoots {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        let verified =
-            self.verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        match verified {
-            // Said after the dates have been checked, and before the name is.
-            Err(error) if is_authority(&error) && self.roots.contains(end_entity) => {
-                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
-                Ok(ServerCertVerified::assertion())
-            }
-            verified => verified,
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.verifier.verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.verifier.verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.verifier.supported_verify_schemes()
-    }
-}
-
-/// Whether a certificate was refused because it says that it is an authority.
-fn is_authority(error: &rustls::Error) -> bool {
-    let rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(error))) = error else {
-        return false;
-    };
-    matches!(error.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
 }

@@ -60,6 +60,7 @@ mod plugin;
 mod points;
 pub mod preemption;
 mod profile;
+mod queries;
 mod quirks;
 mod reads;
 mod registry;
@@ -96,8 +97,14 @@ pub use points::{
     PreFilterResult, PreScore, QueueRank, QueueSort, QueuedPod, Rehearsal, Reserve, Score, StaysPending,
 };
 pub use profile::{Named, Profile};
+pub use queries::{
+    Answer, Endpoint, FACTS_GROUP, Fact, FactForm, Facts, HttpMethod, HttpSource, LeftOut, LeftOutReason,
+    LineSource, NodeFacts, NodeUsage, NodeValues, PodAnswer, PrometheusRange, PrometheusSource, Query,
+    QuerySource, QueryTls, Question, ResolvedFacts, SAMPLE_FUTURE_MAX, Sample, Series, fact_kind,
+    is_fact_kind,
+};
 pub use quirks::{DIFFERENCES, Difference, Fixes, QUIRKS, Quirk, quirks_reference};
-pub use reads::{Field, FieldSet, NodeField, PodField, Query, QueryAnswer, QuerySource, Reads, Unread};
+pub use reads::{Field, FieldSet, NodeField, PodField, Reads, Unread};
 pub use registry::{DuplicatePlugin, PluginType, Registry};
 pub use shared_map::{SharedMap, SharedMapEntries};
 pub use status::{Code, Status};

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use supercargo_model::{Decoder, Kind, KindId, ReadableKind};
+use supercargo_model::{Decoder, KindId, ReadableKind};
 
 use crate::profile::Profile;
-use crate::reads::{Query, QueryAnswer, Reads};
+use crate::queries::{Query, is_fact_kind};
+use crate::reads::Reads;
 
 /// What the plugins of all profiles read: which kinds are watched, how their objects are read, and who else is asked.
 #[derive(Clone, Debug, Default)]
@@ -98,10 +99,10 @@ impl Needs {
             && (self.keeps_texts || !others.keeps_texts || !has_text)
     }
 
-    /// The kinds that are read from the API server: pods, nodes, and what the plugins declare. The answers to queries are not
-    /// among them, because the driver makes those itself.
+    /// The kinds that are read from the API server: pods, nodes, and what the plugins declare. The facts of queries are not
+    /// among them, because the driver asks for those itself.
     pub fn kinds(&self) -> BTreeSet<KindId> {
-        let declared = self.read.iter().map(|kind| kind.id).filter(|kind| *kind != QueryAnswer::ID);
+        let declared = self.read.iter().map(|kind| kind.id).filter(|kind| !is_fact_kind(*kind));
         declared.chain([KindId::POD, KindId::NODE]).collect()
     }
 
@@ -115,9 +116,17 @@ impl Needs {
         self.pods
     }
 
-    /// Whom the driver asks besides the API server.
+    /// Who is asked besides the API server, by the names of the queries.
     pub fn queries(&self) -> &[Query] {
         &self.queries
+    }
+
+    /// Two queries that cannot be asked side by side, if there are any.
+    pub fn colliding_queries(&self) -> Option<(&Query, &Query)> {
+        let pairs = self.queries.iter().enumerate();
+        let mut pairs = pairs
+            .flat_map(|(index, query)| self.queries[index + 1..].iter().map(move |other| (query, other)));
+        pairs.find(|(query, other)| query.collides_with(other))
     }
 
     /// Reads objects as these profiles want them.
@@ -135,7 +144,8 @@ mod tests {
 
     use super::{Needs, PodNeeds};
     use crate::profile::Profile;
-    use crate::reads::{PodField, Query, QueryAnswer, QuerySource, Reads};
+    use crate::queries::{Query, QuerySource, fact_kind};
+    use crate::reads::{PodField, Reads};
 
     fn profile(reads: Reads) -> Profile {
         let mut profile = Profile::new("p");
@@ -143,16 +153,43 @@ mod tests {
         profile
     }
 
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Load(i64);
+
+    impl Kind for Load {
+        const ID: KindId = fact_kind("Load", "loads");
+    }
+
     fn query() -> Query {
-        let (refresh, deadline) = (Duration::from_secs(30), Duration::from_secs(5));
-        Query { name: "load".to_owned(), source: QuerySource::NodeMetrics, refresh, deadline }
+        Query::per_node::<Load>("load", QuerySource::NodeMetrics, |_, _| Ok(()))
+    }
+
+    #[test]
+    fn queries_that_would_tell_of_the_same_objects_collide() {
+        let needs = |queries: Vec<Query>| {
+            Needs::of(&[profile(queries.into_iter().fold(Reads::nothing(), Reads::query))])
+        };
+        let whole = |name: &str| Query::whole::<Load>(name, QuerySource::NodeMetrics, |_| Ok(Load(0)));
+        let slower = || query().every(Duration::from_secs(60));
+        let named = Query::per_node::<Load>("other", QuerySource::NodeMetrics, |_, _| Ok(()));
+        let table = [
+            (vec![query(), query()], false),
+            (vec![query(), slower()], true),
+            (vec![query(), named], true),
+            (vec![query(), whole("one")], true),
+            (vec![whole("one"), whole("two")], false),
+            (vec![whole("one"), whole("one").with("unit", "percent")], true),
+        ];
+        for (queries, collide) in table {
+            assert_eq!(needs(queries.clone()).colliding_queries().is_some(), collide, "{queries:?}");
+        }
     }
 
     #[test]
     fn profiles_are_taken_together() {
         let volumes = Reads::nothing().kind::<PersistentVolume>().kind::<StorageClass>();
         let classes = Reads::nothing().kind::<StorageClass>().raw_objects();
-        let asks = || Reads::nothing().kind::<QueryAnswer>().query(query());
+        let asks = || Reads::nothing().query(query());
         let (pod, node) = (KindId::POD, KindId::NODE);
         let table = [
             (vec![], vec![pod, node], false, 0),

@@ -4,8 +4,9 @@
 //! the plugin reads has changed; the driver watches the kinds that somebody reads, and access rules are made from
 //! the same list. A plugin that declares nothing reads everything: always right, only slower.
 
-use serde::Deserialize;
-use supercargo_model::{CountedPods, Kind, KindId, Object, ReadableKind, Snapshot, Timestamp};
+use supercargo_model::{CountedPods, Kind, KindId, ReadableKind};
+
+use crate::queries::{FactForm, Query, Question};
 
 /// What a plugin reads.
 #[derive(Clone, Debug)]
@@ -34,8 +35,10 @@ pub struct Reads {
     pub of_node: Vec<KindId>,
     /// Whether [`Plugin::alike`](crate::Plugin::alike) says which pods are alike to the plugin, instead of the fields.
     pub alike: bool,
-    /// Answers from outside, fetched by the driver.
+    /// Who is asked outside. The kinds of their facts are among [`Reads::kinds`].
     pub queries: Vec<Query>,
+    /// Who is asked outside about a pod that is tried. The kinds of the answers are among [`Reads::kinds`].
+    pub questions: Vec<Question>,
 }
 
 /// Objects that a plugin would read, and that could not be read.
@@ -120,67 +123,6 @@ pub enum NodeField {
     Addresses,
 }
 
-/// Something that the driver asks somebody outside, again and again; the newest answer is the plugin's data.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Query {
-    /// The name under which the answer is found.
-    pub name: String,
-    /// Whom to ask, and what.
-    pub source: QuerySource,
-    /// How old an answer may become before it is asked for again.
-    pub refresh: std::time::Duration,
-    /// How long an answer may take.
-    pub deadline: std::time::Duration,
-}
-
-/// The newest answer to a [`Query`], which the driver keeps among the cluster's objects: so it is part of the snapshot,
-/// and its version changes with it.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct QueryAnswer {
-    /// What was answered.
-    pub value: serde_json::Value,
-    /// When.
-    pub at: Timestamp,
-}
-
-/// Whom a [`Query`] asks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum QuerySource {
-    /// A Prometheus server, with an instant query.
-    Prometheus {
-        /// Its address.
-        address: String,
-        /// The query.
-        expression: String,
-    },
-    /// The resource metrics API of the cluster.
-    NodeMetrics,
-    /// Anything that answers a GET with JSON.
-    Http {
-        /// The address.
-        url: String,
-    },
-}
-
-impl Kind for QueryAnswer {
-    const ID: KindId =
-        KindId { group: "supercargo.dev", version: "v1alpha1", kind: "QueryAnswer", plural: "queryanswers" };
-}
-
-impl Query {
-    /// The newest answer, if there is one yet.
-    pub fn answer<'a>(&self, cluster: &'a Snapshot) -> Option<&'a QueryAnswer> {
-        cluster.objects().get("", &self.name)
-    }
-}
-
-impl QueryAnswer {
-    /// The answer as the driver puts it into the cluster.
-    pub fn into_object(self, query: &str) -> Object {
-        Object::new("", query, self)
-    }
-}
-
 impl Unread {
     /// Whether those of a namespace are known.
     pub fn knows(&self, namespace: &str) -> bool {
@@ -218,6 +160,7 @@ impl Reads {
             of_node: Vec::new(),
             alike: false,
             queries: Vec::new(),
+            questions: Vec::new(),
         }
     }
 
@@ -353,10 +296,24 @@ impl Reads {
         self
     }
 
-    /// Also reads the answers to a query.
+    /// Also reads the facts of a query, which is asked again and again; if they are about nodes, as [`Reads::of_node`] says.
     #[must_use]
     pub fn query(mut self, query: Query) -> Self {
+        self.kinds.push(query.kind());
+        if query.form() == FactForm::PerNode {
+            self.of_node.push(query.kind().id);
+        }
         self.queries.push(query);
+        self
+    }
+
+    /// Also reads what is answered to a question about the pod.
+    #[must_use]
+    pub fn question(mut self, question: Question) -> Self {
+        self.kinds.push(question.kind());
+        // Answers are found by the pod's name.
+        self.pod = self.pod.with(&[PodField::Name, PodField::Namespace]);
+        self.questions.push(question);
         self
     }
 
@@ -390,6 +347,11 @@ impl Reads {
         for kind in other.kinds {
             if !self.kinds.iter().any(|known| known.is_same(&kind)) {
                 self.kinds.push(kind);
+            }
+        }
+        for question in other.questions {
+            if !self.questions.iter().any(|known| known.name() == question.name()) {
+                self.questions.push(question);
             }
         }
         for query in other.queries {

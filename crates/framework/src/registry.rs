@@ -7,6 +7,7 @@ use supercargo_model::wire::ByGoRules;
 
 use crate::args::{Args, FieldProblem, FieldProblems, NoArgs, ProblemKind};
 use crate::plugin::{Extensions, Plugin, PluginInstance, Point};
+use crate::reads::Reads;
 
 /// The plugins that a configuration can name.
 #[derive(Clone, Debug, Default)]
@@ -67,9 +68,16 @@ impl PluginType {
             reacts: P::extensions(Extensions::none()).reacts(),
             read_args: |args| {
                 let args = read::<P::Args>(args)?;
-                serde_json::to_value(args).map_err(|error| vec![unreadable(String::new(), &error)])
+                let value =
+                    serde_json::to_value(&args).map_err(|error| vec![unreadable(String::new(), &error)])?;
+                check_queries(&P::new(args).reads())?;
+                Ok(value)
             },
-            make: |args| Ok(P::extensions(Extensions::none()).instantiate(P::new(read::<P::Args>(args)?))),
+            make: |args| {
+                let instance = P::extensions(Extensions::none()).instantiate(P::new(read::<P::Args>(args)?));
+                check_queries(&instance.reads)?;
+                Ok(instance)
+            },
         }
     }
 
@@ -114,6 +122,25 @@ fn read<A: Args>(args: Option<&Value>) -> Result<A, Vec<FieldProblem>> {
     let mut problems = FieldProblems::default();
     args.validate(&mut problems);
     if problems.is_empty() { Ok(args) } else { Err(problems.into_vec()) }
+}
+
+/// What a plugin asks is made of its arguments, so that these are what is wrong if it cannot be asked.
+fn check_queries(reads: &Reads) -> Result<(), Vec<FieldProblem>> {
+    let mut problems = FieldProblems::default();
+    for query in &reads.queries {
+        if let Err(problem) = query.validate() {
+            problems.invalid("", query.name(), problem);
+        }
+    }
+    for question in &reads.questions {
+        if reads.kinds.iter().filter(|kind| kind.id == question.kind().id).count() > 1 {
+            problems.invalid("", question.name(), "another query or question has answers of the same kind");
+        }
+        if let Err(problem) = question.validate() {
+            problems.invalid("", question.name(), problem);
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(problems.into_vec()) }
 }
 
 fn unreadable(path: String, error: &serde_json::Error) -> FieldProblem {

@@ -77,6 +77,7 @@
 //! | waking pods up when it helps | [`Enqueue`] |
 //! | what outlives a cycle | [`Memory`], [`SharedMap`] |
 //! | evicting pods by one's own rules | [`preemption`] |
+//! | what somebody outside says | [`Query`], [`PrometheusSource`], [`fact_kind`]; about one pod [`Question`] |
 //! | objects of other kinds | [`Kind`], [`kinds`], [`RawObject`] |
 
 #![warn(missing_docs)]
@@ -87,14 +88,17 @@ pub use {serde, serde_json};
 
 pub use supercargo_framework::preemption;
 pub use supercargo_framework::{
-    ACTS_PER_STEP_MAX, Act, Actions, Acts, Args, AskedActs, Bind, Change, ClusterEvent, Code, Conclusion,
-    Context, Cycle, Effect, Enqueue, EventResource, Extensions, FieldProblem, FieldProblems, Filter, Fixes,
-    Hint, MAX_NODE_SCORE, Memories, Memory, News, NoArgs, NodeField, NodeRehearsal, NodeScore, NodeVictims,
-    Nomination, Normalization, Notice, Observe, OrderChanges, Page, PageRequest, Permit, PermitDecision,
-    Plan, Plugin, PodCondition, PodField, Point, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue,
-    PreFilter, PreFilterResult, PreScore, ProblemKind, Query, QueryAnswer, QuerySource, QueueRank, QueueSort,
-    QueuedPod, Reads, Rehearsal, Rejections, Rendered, Reserve, Score, SharedMap, SharedMapEntries, Status,
-    StaysPending, Step, Subject, Unread, Verb, Write, Writes, escape_html,
+    ACTS_PER_STEP_MAX, Act, Actions, Acts, Answer, Args, AskedActs, Bind, Change, ClusterEvent, Code,
+    Conclusion, Context, Cycle, Effect, Endpoint, Enqueue, EventResource, Extensions, Fact, FactForm, Facts,
+    FieldProblem, FieldProblems, Filter, Fixes, Hint, HttpMethod, HttpSource, LeftOut, LeftOutReason,
+    LineSource, MAX_NODE_SCORE, Memories, Memory, News, NoArgs, NodeFacts, NodeField, NodeRehearsal,
+    NodeScore, NodeUsage, NodeValues, NodeVictims, Nomination, Normalization, Notice, Observe, OrderChanges,
+    Page, PageRequest, Permit, PermitDecision, Plan, Plugin, PodCondition, PodField, Point, PostBind,
+    PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult, PreScore, ProblemKind,
+    PrometheusRange, PrometheusSource, Query, QuerySource, QueryTls, Question, QueueRank, QueueSort,
+    QueuedPod, Reads, Rehearsal, Rejections, Rendered, Reserve, Sample, Score, Series, SharedMap,
+    SharedMapEntries, Status, StaysPending, Step, Subject, Unread, Verb, Write, Writes, escape_html,
+    fact_kind,
 };
 pub use supercargo_model::{
     GoDuration, InvalidDuration, Kind, KindId, LabelLookup, LabelSelector, Labels, MetadataWords, Node,

@@ -118,6 +118,12 @@ impl TestCluster {
         self.snapshot = self.cluster.snapshot().clone();
     }
 
+    /// Changes what is in it.
+    pub(crate) fn change(&mut self, change: impl FnOnce(&mut Cluster)) {
+        change(&mut self.cluster);
+        self.snapshot = self.cluster.snapshot().clone();
+    }
+
     /// Takes a node away.
     pub fn remove_node(&mut self, name: &str) {
         assert!(self.cluster.remove_node(name), "there is no node {name}");

@@ -33,6 +33,7 @@ mod counted;
 pub mod listed;
 mod normalized;
 mod observing;
+mod queries;
 pub mod random;
 mod reads;
 mod rehearsal;

@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use supercargo_framework::{
-    Columns, Context, NodeField, NodeScore, Plugin, PluginInstance, PodField, PreFilterResult, QueryAnswer,
-    QueuedPod, Reads,
+    Columns, Context, NodeField, NodeScore, Plugin, PluginInstance, PodField, PreFilterResult, QueuedPod,
+    Reads, is_fact_kind,
 };
 use supercargo_model::lookups::{LabelsId, Lookup, noting};
-use supercargo_model::{Kind as _, Pod, RawObject};
+use supercargo_model::{Pod, RawObject};
 
 use crate::cluster::{TestCluster, cluster};
 use crate::random::{OwnValues, World, worlds};
@@ -309,31 +309,27 @@ impl Search<'_> {
                     );
                 }
                 Lookup::Text => self.demand(reads.raw_objects, TEXTS_MATTER),
-                Lookup::Objects(QueryAnswer::ID, name) => {
-                    let asked = name.unwrap_or_default();
-                    let is_declared = reads.queries.iter().any(|query| *query.name == *asked);
-                    self.demand(
-                        is_declared,
-                        &format!(
-                            "the answer to the query {asked:?} is looked up: declare `.query(…)` of that name"
-                        ),
-                    );
-                }
                 Lookup::Objects(kind, name) => {
                     let is_declared = reads.kinds.iter().any(|known| known.id == kind);
                     let is_of_node = name.is_some_and(|name| cluster.snapshot().row_of(&name).is_some());
                     let may_read = is_of_node || !reads.of_node.contains(&kind);
-                    let kind = kind.kind;
                     self.demand(
                         may_read,
                         &format!(
-                            "objects of kind {kind} are looked up that are not named like the node: declare `.kind::<{kind}>()`, not `.of_node`"
+                            "objects of kind {0} are looked up that are not named like the node: declare `.kind::<{0}>()`, not `.of_node`",
+                            kind.kind
                         ),
                     );
-                    self.demand(
-                        is_declared,
-                        &format!("objects of kind {kind} are looked up: declare `.kind::<{kind}>()`"),
-                    );
+                    let declaration = match is_fact_kind(kind) {
+                        true => format!(
+                            "facts of kind {0} are looked up: declare the `.query(…)` that tells of {0}",
+                            kind.kind
+                        ),
+                        false => {
+                            format!("objects of kind {0} are looked up: declare `.kind::<{0}>()`", kind.kind)
+                        }
+                    };
+                    self.demand(is_declared, &declaration);
                 }
             }
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use supercargo_framework::{
     Acts, ColumnView, Context, Cycle, Extensions, Filter, Memory, NoArgs, NodeField, NodeScore,
     Normalization, OrderChanges, Plugin, PodField, PreScore, Query, QuerySource, QueueRank, QueueSort,
-    QueuedPod, Reads, Reserve, Score, Status,
+    QueuedPod, Reads, Reserve, Score, Status, fact_kind,
 };
 use supercargo_model::kinds::Service;
 use supercargo_model::{Kind, KindId, LabelLookup, NodeRef, Pod, Row, Timestamp};
@@ -87,7 +87,7 @@ lies! {
         "objects of kind Quota are looked up that are not named like the node: declare `.kind::<Quota>()`, not `.of_node`"
     ];
     KnownKind => ["objects of kind Service are looked up: declare `.kind::<Service>()`"];
-    Asking => ["the answer to the query \"load\" is looked up: declare `.query(…)` of that name"];
+    Asking => ["facts of kind Load are looked up: declare the `.query(…)` that tells of Load"];
     Texts => ["texts of pods or nodes matter: declare `.raw_objects()`"];
     Unconcerned => [
         "it rejects or scores a pod that does not concern it: `concerns` must say true for such a pod"
@@ -195,13 +195,19 @@ filter! { OtherNodes: |cycle, _| cycle.cluster().objects().all::<Quota>().count(
 twins! { KnownKind: filter, reads Reads::nothing().kind::<Service>(), or Reads::nothing() }
 filter! { KnownKind: |cycle, _| cycle.cluster().objects().all::<Service>().count() < 2 }
 
+#[derive(PartialEq, Deserialize)]
+struct Load {}
+
+impl Kind for Load {
+    const ID: KindId = fact_kind("Load", "loads");
+}
+
 fn load() -> Query {
-    let second = Duration::from_secs(1);
-    Query { name: "load".to_owned(), source: QuerySource::NodeMetrics, refresh: second, deadline: second }
+    Query::per_node::<Load>("load", QuerySource::NodeMetrics, |_, _| Ok(()))
 }
 
 twins! { Asking: filter, reads Reads::nothing().query(load()), or Reads::nothing() }
-filter! { Asking: |cycle, _| load().answer(cycle.cluster()).is_none() }
+filter! { Asking: |cycle, node| cycle.object_of::<Load>(node).is_none() }
 
 #[derive(Deserialize)]
 struct AnyPod {}

@@ -40,6 +40,7 @@
 mod name;
 mod place;
 mod plugins;
+mod queries;
 mod saving;
 mod server;
 mod settings;

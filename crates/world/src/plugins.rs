@@ -1,9 +1,7 @@
 //! What plugins leave behind: pages, memories, counts, and complaints about them.
 
-use serde_json::Value;
 use supercargo_engine::Observation;
-use supercargo_framework::{Memory, PageRequest, Profile, QueryAnswer, Rendered};
-use supercargo_model::Decoded;
+use supercargo_framework::{Memory, PageRequest, Rendered};
 
 use crate::name::short;
 use crate::world::World;
@@ -27,16 +25,6 @@ impl World {
     /// What plugins remember.
     pub fn memory<M: Memory>(&mut self) -> Option<&M> {
         self.scheduler.memories().get::<M>()
-    }
-
-    /// The newest answer to a query that a plugin declares: by its name, as if its source had just said so.
-    #[track_caller]
-    pub fn answer(&mut self, query: &str, value: impl Into<Value>) {
-        let plugins = self.scheduler.profiles().iter().flat_map(Profile::plugins);
-        let mut queries = plugins.flat_map(|plugin| &plugin.reads.queries);
-        assert!(queries.any(|known| *known.name == *query), "no plugin of this configuration asks {query:?}");
-        let answer = QueryAnswer { value: value.into(), at: self.now };
-        self.scheduler.put(Decoded::Object(answer.into_object(query)), self.now);
     }
 
     /// What plugins counted with `acts.count` since the last time: `name`, or `name{label=value}`.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use supercargo_api::merge;
-use supercargo_engine::{Order, Scheduler};
+use supercargo_engine::{Order, PodQuestion, Scheduler};
 use supercargo_framework::{Conclusion, Needs, Plugin, Profile, Registry};
 use supercargo_model::{DecodeError, Decoder, KindId, Timestamp};
 use supercargo_plugins::{Plugins, TakenName};
@@ -64,6 +64,8 @@ pub struct World {
     /// What plugins counted and were refused, until somebody asks.
     pub(crate) counted: Vec<String>,
     pub(crate) complaints: Vec<String>,
+    /// What is asked about pods, and nobody has answered yet.
+    pub(crate) questions: Vec<PodQuestion>,
     /// What plugins had saved.
     pub(crate) saving: Saving,
 }
@@ -132,6 +134,7 @@ impl World {
             extender: |_| Err("there are no extenders".to_owned()),
             counted: Vec::new(),
             complaints: Vec::new(),
+            questions: Vec::new(),
             saving: Saving::default(),
         }
     }

@@ -96,7 +96,7 @@ fn step(world: &mut World, chance: &mut Chance) -> Vec<String> {
             });
         }
         9..=10 if world.find(&format!("Pod {pod_name}")).is_some() => {
-            world.remove(&format!("Pod {pod_name}"))
+            world.remove(&format!("Pod {pod_name}"));
         }
         11 => world.fail("bind", "the server is away"),
         12 => world.heal(),

@@ -7,9 +7,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use supercargo_framework::{
-    Actions, Acts, Args, Bind, Change, ClusterEvent, Conclusion, Context, Cycle, Effect, Extensions,
-    FieldProblems, Filter, Memory, News, NoArgs, Observe, Page, PageRequest, Plugin, PreEnqueue, Query,
-    QueryAnswer, QuerySource, QueueSort, QueuedPod, Reads, Rendered, Status, Step, Writes,
+    Actions, Acts, Answer, Args, Bind, Change, ClusterEvent, Conclusion, Context, Cycle, Effect, Endpoint,
+    Extensions, Facts, FieldProblems, Filter, HttpSource, LineSource, Memory, News, NoArgs, Observe, Page,
+    PageRequest, Plugin, PreEnqueue, Query, Question, QueueSort, QueuedPod, Reads, Rendered, Status, Step,
+    Writes, fact_kind,
 };
 use supercargo_model::{Kind, KindId, LabelLookup, NodeRef, ObjectKey, Pod};
 use supercargo_testkit::{node, pod};
@@ -168,6 +169,16 @@ impl Args for YoungestArgs {
     fn validate(&self, _: &mut FieldProblems) {}
 }
 
+/// What the doorman says.
+#[derive(Debug, PartialEq, Deserialize)]
+struct Doors {
+    are_shut: bool,
+}
+
+impl Kind for Doors {
+    const ID: KindId = fact_kind("Doors", "doors");
+}
+
 impl Plugin for Youngest {
     const NAME: &'static str = "Youngest";
     type Args = YoungestArgs;
@@ -181,14 +192,9 @@ impl Plugin for Youngest {
     }
 
     fn reads(&self) -> Reads {
-        let source = QuerySource::Http { url: "http://doors".to_owned() };
-        let query = Query {
-            name: "doors".into(),
-            source,
-            refresh: Duration::from_secs(1),
-            deadline: Duration::from_secs(1),
-        };
-        Reads::nothing().kind::<QueryAnswer>().query(query)
+        let source = HttpSource::get(Endpoint::new("http://doors"));
+        let doors = |answer: &Answer| Ok(Doors { are_shut: answer.text()? == "shut" });
+        Reads::nothing().query(Query::whole::<Doors>("doors", source, doors))
     }
 
     fn writes(&self) -> Writes {
@@ -204,8 +210,7 @@ impl QueueSort for Youngest {
 
 impl PreEnqueue for Youngest {
     fn pre_enqueue(&self, context: &Context<'_>, _: &Pod) -> Status {
-        let answer = context.cluster.objects().get::<QueryAnswer>("", "doors");
-        let is_shut = answer.is_some_and(|answer| answer.value == "shut");
+        let is_shut = context.cluster.objects().get::<Doors>("", "doors").is_some_and(|doors| doors.are_shut);
         if is_shut { Status::unschedulable("the doors are shut") } else { Status::success() }
     }
 }
@@ -244,14 +249,72 @@ fn a_plugin_sorts_and_binds_in_place_of_the_default_ones() {
 fn a_query_is_answered_by_the_test() {
     let mut world = World::of::<Youngest>();
     world.put(node("n1"));
-    world.answer("doors", "shut");
+    assert_eq!(world.answer("doors", "shut"), Ok(String::new()));
     world.put(pod("a"));
     world.run();
     assert_eq!(world.place_of("a"), "held by Youngest: the doors are shut");
-    world.answer("doors", "open");
+    assert_eq!(world.answer("doors", ""), Err("the answer is empty".to_owned()));
+    world.answer_facts("doors", Facts::whole_at("doors", Doors { are_shut: false }, world.now()));
     world.put(pod("b"));
     world.run();
     assert_eq!(world.place_of("b"), "on n1");
+}
+
+/// Goes where it is told to, and nowhere else.
+struct Told;
+
+#[derive(Debug, Deserialize)]
+struct Place(String);
+
+impl Kind for Place {
+    const ID: KindId = fact_kind("Place", "places");
+}
+
+impl Plugin for Told {
+    const NAME: &'static str = "Told";
+    type Args = NoArgs;
+
+    fn new(_: NoArgs) -> Self {
+        Told
+    }
+
+    fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+        points.filter()
+    }
+
+    fn reads(&self) -> Reads {
+        let ask = |pod: &Pod| Some(LineSource::new("doorman:1", &*pod.name).into());
+        let question = Question::whole::<Place>("place", ask, |answer| answer.json().map(Place));
+        Reads::nothing().question(question.within(Duration::from_secs(1)))
+    }
+}
+
+impl Filter for Told {
+    fn filter(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Status {
+        let told = cycle.cluster().objects().get::<Place>(&cycle.pod.namespace, &cycle.pod.name);
+        let is_elsewhere = told.is_some_and(|place| *place.0 != **node.name());
+        if is_elsewhere { Status::unschedulable("elsewhere") } else { Status::success() }
+    }
+}
+
+#[test]
+fn what_is_asked_about_a_pod_is_answered_by_the_test() {
+    let mut world = World::of::<Told>();
+    for name in ["n1", "n2"] {
+        world.put(node(name));
+    }
+    for (pod_name, text, said) in [("a", "\"n2\"", Ok(())), ("b", "n2", Err(()))] {
+        world.put(pod(pod_name));
+        world.run();
+        assert_eq!(world.node_of(pod_name), None, "it waits");
+        assert_eq!(world.answer_about(pod_name, text).map_err(|_| ()), said);
+        world.run();
+        assert!(world.node_of(pod_name).is_some());
+    }
+    assert_eq!(world.node_of("a"), Some("n2"));
+    world.put(pod("c"));
+    world.pass(1);
+    assert!(world.node_of("c").is_some(), "nobody answered");
 }
 
 #[test]

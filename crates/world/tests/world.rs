@@ -225,7 +225,7 @@ fn a_test_that_is_wrong_is_told_so() {
         ),
         (|world| _ = world.place_of("gone"), "there is no Pod gone; there are: Pod web"),
         (|world| _ = world.page("Gangs", ""), "no plugin \"Gangs\" of this configuration has a page"),
-        (|world| world.answer("load", 3), "no plugin of this configuration asks \"load\""),
+        (|world| _ = world.answer("load", "3"), "no plugin of this configuration asks \"load\""),
         (|world| world.reconfigure("kind: KubeSchedulerConfig"), "the configuration is wrong:\n"),
         (|_| _ = World::with_config("profiles: 3"), "the configuration is wrong:\n"),
         (|world| world.fail_with("bind", Conclusion::Done), "an order that is done does not fail"),

@@ -77,6 +77,7 @@ impl<O: Observer> Driver<O> {
         self.scheduler.replace_profiles(profiles, options, extender_settings, self.clock.now());
         let gone = self.watches.commit(self.scheduler.profiles()).await;
         self.forget(gone);
+        self.ask_others();
         self.extenders = extenders;
         self.pace.note_news();
         let profiles = self.scheduler.profiles().iter().map(|profile| profile.scheduler_name.as_str());

@@ -10,6 +10,7 @@ mod legacy_model;
 mod legacy_rules;
 mod mutations;
 mod orders;
+mod queries;
 mod reading;
 mod support;
 mod traps;

@@ -177,6 +177,14 @@ impl Base {
         !self.ranged.is_empty()
     }
 
+    /// Adds to the totals of some rows what they get in all, with scores normalised among just these; false if a plugin fails.
+    pub(super) fn add_ranged(&self, cycle: &Cycle<'_>, totals: &mut [(u32, i64)]) -> bool {
+        for (row, total) in &mut *totals {
+            *total += i64::from(self.values[*row as usize]);
+        }
+        self.ranged.renormalize(cycle, totals)
+    }
+
     /// How many rows are feasible.
     pub(super) fn feasible(&self) -> usize {
         self.planes.iter().map(Plane::len).sum()

@@ -1,13 +1,15 @@
 //! Choosing among the rows that a pod fits on. Hot.
 
+use std::collections::BTreeMap;
+
 use supercargo_framework::{Cycle, witness};
 use supercargo_model::Row;
 
 use super::base::Base;
 use super::class::Indexed;
 use super::groups::{GroupRows, Member, normalize};
-use super::plain::{PARTIAL_RANGE, UNKEPT_ANSWERS};
-use super::tree::Plane;
+use super::plain::UNKEPT_ANSWERS;
+use super::tree::{ABSENT, Plane};
 use super::{Found, Index, Question};
 use crate::chance::{Ties, drawn_row};
 
@@ -33,17 +35,9 @@ impl Index {
                 feasible,
             });
         }
-        if base.is_ranged() && feasible != base.feasible() {
-            return Found::Unknown(PARTIAL_RANGE);
-        }
-        let Row(start) = drawn_row(context.cluster, context.seed);
+        // What the groups get beside the values of their rows.
         scratch.totals.clear();
-        scratch.bests.clear();
-        for member in &scratch.members {
-            let best = best_value(*member, start, indexed, base, &scratch.singles);
-            scratch.bests.push(best);
-            scratch.totals.push(i64::from(best));
-        }
+        scratch.totals.resize(scratch.members.len(), 0);
         if !base.relative().is_empty() {
             let state = std::mem::take(&mut indexed.state);
             let cycle = Cycle::resume(pod, context.clone(), state);
@@ -73,6 +67,17 @@ impl Index {
             }
         }
         (scratch.scores, scratch.numbers) = (scores, numbers);
+        if base.is_ranged() && feasible != base.feasible() {
+            self.statistics.row_by_row += 1;
+            return self.choose_by_row(question, indexed, base, feasible);
+        }
+        let Row(start) = drawn_row(context.cluster, context.seed);
+        scratch.bests.clear();
+        for (member, total) in scratch.members.iter().zip(&mut scratch.totals) {
+            let best = best_value(*member, start, indexed, base, &scratch.singles);
+            scratch.bests.push(best);
+            *total += i64::from(best);
+        }
         let best = scratch.totals.iter().copied().max().unwrap_or(0);
         if rules.ties == Ties::SmallestName {
             self.table.learn_names(context.cluster);
@@ -81,6 +86,55 @@ impl Index {
             Some(row) => Found::Place { row, score: best, feasible },
             None => Found::Unknown(UNKEPT_ANSWERS),
         }
+    }
+
+    /// Picks the best of the feasible rows, one by one: filters that count leave some out, so that scores which are normalised by the
+    /// lowest and the highest are other ones than those in the values of rows. `totals` has what each group gets beside them.
+    fn choose_by_row(
+        &self,
+        question: &Question<'_>,
+        indexed: &mut Indexed,
+        base: &Base,
+        feasible: usize,
+    ) -> Found {
+        let Question { context, pod, rules, .. } = question;
+        let scratch = &self.scratch;
+        let (plane_of, planes) = match &indexed.planes {
+            None => (&base.part_of, base.planes.len()),
+            Some(planes) => (&planes.of_row, planes.planes.len()),
+        };
+        let mut of_plane: Vec<Option<i64>> = vec![None; planes];
+        let mut of_single: BTreeMap<u32, i64> = BTreeMap::new();
+        for (member, total) in scratch.members.iter().zip(&scratch.totals) {
+            match member.rows {
+                GroupRows::Plane(number) => of_plane[usize::from(number)] = Some(*total),
+                GroupRows::Single(row) => {
+                    of_single.insert(row, *total);
+                }
+            }
+        }
+        let total = |row: u32| match scratch.singles.binary_search(&row) {
+            Ok(_) => of_single.get(&row).copied(),
+            Err(_) => of_plane[usize::from(plane_of[row as usize])],
+        };
+        let rows = (0..base.values.len() as u32).filter(|row| base.values[*row as usize] != ABSENT);
+        let mut totals: Vec<(u32, i64)> = rows.filter_map(|row| Some((row, total(row)?))).collect();
+        let cycle = Cycle::resume(pod, context.clone(), std::mem::take(&mut indexed.state));
+        let normalized = base.add_ranged(&cycle, &mut totals);
+        indexed.state = cycle.into_state();
+        let best = totals.iter().map(|(_, total)| *total).max();
+        let Some(best) = best.filter(|_| normalized && totals.len() == feasible) else {
+            return Found::Unknown(UNKEPT_ANSWERS);
+        };
+        let tied = totals.iter().filter(|(_, total)| *total == best).map(|(row, _)| Row(*row));
+        let row = match rules.ties {
+            Ties::Seeded => {
+                let start = drawn_row(context.cluster, context.seed);
+                tied.min_by_key(|row| (*row < start, *row))
+            }
+            Ties::SmallestName => tied.min_by_key(|row| context.cluster.node(*row).name()),
+        };
+        row.map_or(Found::Unknown(UNKEPT_ANSWERS), |row| Found::Place { row, score: best, feasible })
     }
 
     /// The row that is taken among those with the best total.

@@ -6,7 +6,7 @@ use supercargo_framework::{
 use supercargo_model::Row;
 
 use super::base::Base;
-use super::class::{ClassCounter, Indexed};
+use super::class::{ClassCounter, ClassFilter, Indexed};
 use super::counting::Counting;
 use super::local::LocalScore;
 use super::tree::{ABSENT, Plane};
@@ -184,21 +184,20 @@ impl Scratch {
 
     /// Asks the filters that count; how many rows pass them.
     pub(super) fn filter(&mut self, indexed: &Indexed) -> usize {
-        let mut feasible = 0;
-        for group in 0..self.members.len() {
-            let mut rejected = None;
-            for (number, filter) in indexed.filters.iter().enumerate() {
-                let view = self.view(filter.first_cell);
-                if let Err(rejection) = witness::run(filter.name, || filter.filter.filter(&view, group)) {
-                    rejected = Some((number as u16, rejection as u16));
-                    break;
+        let mut members = std::mem::take(&mut self.members);
+        for (number, ClassFilter { name, filter, first_cell }) in indexed.filters.iter().enumerate() {
+            let view = self.view(*first_cell);
+            witness::run(name, || {
+                let passed = members.iter_mut().enumerate().filter(|(_, member)| member.rejected.is_none());
+                for (group, member) in passed {
+                    let rejection = filter.filter(&view, group).err();
+                    member.rejected = rejection.map(|rejection| (number as u16, rejection as u16));
                 }
-            }
-            self.members[group].rejected = rejected;
-            if rejected.is_none() {
-                feasible += self.nodes[group] as usize;
-            }
+            });
         }
+        let passed = members.iter().zip(&self.nodes).filter(|(member, _)| member.rejected.is_none());
+        let feasible = passed.map(|(_, nodes)| *nodes as usize).sum();
+        self.members = members;
         feasible
     }
 

@@ -85,4 +85,6 @@ pub struct IndexStatistics {
     pub with_own_planes: u64,
     /// How many decisions were made in the guest base, which is no class's own.
     pub as_guest: u64,
+    /// How many decisions were made row by row, because scores had to be normalised anew.
+    pub row_by_row: u64,
 }

@@ -41,6 +41,3 @@ pub(super) const TOO_MANY_PLUGINS: PlainReason = PlainReason::general("the profi
 /// The pod has its node, or only a sample of the nodes is looked at.
 pub(super) const NO_SEARCH: PlainReason =
     PlainReason::general("the pod has a node already, or percentageOfNodesToScore is set");
-/// Scores that are normalised by the lowest and the highest, where filters that count leave nodes out.
-pub(super) const PARTIAL_RANGE: PlainReason =
-    PlainReason::general("filters that count pods leave out nodes, and scores are normalised by their range");

@@ -1,7 +1,7 @@
 //! Scores that are normalised by the lowest and the highest of all feasible rows. Hot.
 //!
 //! The final scores are part of the values of rows. They hold as long as the lowest and the highest score are what they were, and
-//! as long as a decision looks at all rows of the base; where filters that count leave some out, it is made the plain way.
+//! as long as a decision looks at all rows of the base; where filters that count leave some out, the others are normalised anew.
 
 use supercargo_framework::{Cycle, MAX_NODE_SCORE, NodeScore};
 use supercargo_model::Row;
@@ -36,7 +36,12 @@ impl RangedScores {
 
     /// About how many bytes a row takes.
     pub(super) fn bytes_per_row(&self) -> usize {
-        self.0.len() * size_of::<Option<i64>>()
+        self.0.len() * (size_of::<Option<i64>>() + size_of::<i32>())
+    }
+
+    /// Replaces the final scores in the totals of some rows by those that they have among themselves; false if a plugin fails.
+    pub(super) fn renormalize(&self, cycle: &Cycle<'_>, totals: &mut [(u32, i64)]) -> bool {
+        self.0.iter().all(|ranged| ranged.renormalize(cycle, totals))
     }
 
     /// Adds the final scores of all rows that passed.
@@ -80,6 +85,7 @@ impl RangedScores {
                 }
                 if let Some(raw) = raw {
                     let Some(score) = ranged.final_score(cycle, raw) else { return RangeOutcome::Failed };
+                    ranged.finals[row as usize] = score;
                     rows.sums[position] += score;
                 }
             }
@@ -95,6 +101,8 @@ struct Ranged {
     by_shape: Vec<Option<i64>>,
     /// What the plugin gives each feasible row.
     raw: Vec<Option<i64>>,
+    /// What that comes to, times the weight.
+    finals: Vec<i32>,
     /// The lowest and the highest of them, and how many rows have it.
     lowest: Extreme,
     highest: Extreme,
@@ -113,6 +121,7 @@ impl Ranged {
             score,
             by_shape: Vec::new(),
             raw: Vec::new(),
+            finals: Vec::new(),
             lowest: Extreme::default(),
             highest: Extreme::default(),
             buffer: Vec::new(),
@@ -137,16 +146,34 @@ impl Ranged {
         self.buffer.extend(feasible.map(|(row, score)| NodeScore { row: Row(row), score }));
         let named = &self.score.named;
         let is_success = named.run(|plugin| plugin.normalize(cycle, &mut self.buffer)).is_success();
+        self.finals.clear();
+        self.finals.resize(self.raw.len(), 0);
         for NodeScore { row: Row(row), score } in &self.buffer {
-            sums[*row as usize] += (score * self.score.weight) as i32;
+            let score = (score * self.score.weight) as i32;
+            self.finals[*row as usize] = score;
+            sums[*row as usize] += score;
         }
         is_success && self.buffer.iter().all(|score| is_final(score.score))
+    }
+
+    fn renormalize(&self, cycle: &Cycle<'_>, totals: &mut [(u32, i64)]) -> bool {
+        let raw =
+            |(row, _): &(u32, i64)| self.raw[*row as usize].map(|score| NodeScore { row: Row(*row), score });
+        let Some(mut scores) = totals.iter().map(raw).collect::<Option<Vec<NodeScore>>>() else {
+            return false;
+        };
+        let is_success = self.score.named.run(|plugin| plugin.normalize(cycle, &mut scores)).is_success();
+        for ((row, total), score) in totals.iter_mut().zip(&scores) {
+            *total += score.score * self.score.weight - i64::from(self.finals[*row as usize]);
+        }
+        is_success && scores.iter().all(|score| is_final(score.score))
     }
 
     /// Takes the score of one row, none if it is not feasible; false if the lowest or the highest is another now.
     fn set(&mut self, row: usize, new: Option<i64>) -> bool {
         if self.raw.len() <= row {
             self.raw.resize(row + 1, None);
+            self.finals.resize(row + 1, 0);
         }
         let old = std::mem::replace(&mut self.raw[row], new);
         if old == new {

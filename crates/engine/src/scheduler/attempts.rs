@@ -58,7 +58,8 @@ impl Failure {
 }
 
 impl Scheduler {
-    /// Tries the next pod; none if no pod is ready to be tried, or extenders are being asked about one.
+    /// Tries the next pod; none if no pod is ready to be tried, extenders are being asked about one, or others
+    /// about all.
     pub fn schedule_next(&mut self, now: Timestamp) -> Option<Decision> {
         self.start_observers(now);
         let decision = self.try_next(now);
@@ -68,25 +69,42 @@ impl Scheduler {
 
     fn try_next(&mut self, now: Timestamp) -> Option<Decision> {
         while self.leads && self.consultation.is_none() {
+            if let Some(decision) = self.decide_next_asked(now) {
+                return Some(decision);
+            }
+            if self.consultation.is_some() || self.inquiries.is_full() {
+                return None;
+            }
             let slot = self.with_queue(now, Queue::pop)?;
             let pod = self.queue.get(slot).queued.pod.clone();
-            if pod.is_terminating() {
-                let note = format!("skip schedule deleting pod: {}", pod.key());
-                self.record(failed_scheduling(&pod, note));
-                self.drop_waiting(&pod, now);
+            if self.skips_deleted(&pod, now) || self.inquire(slot, &pod, now) {
                 continue;
             }
-            let decision = if self.has_extenders_for(&pod) && self.engine.cluster.snapshot().node_count() > 0
-            {
-                self.consult(slot, &pod, now)
-            } else {
-                self.decide(slot, &pod, now)
-            };
+            let decision = self.try_pod(slot, &pod, now);
             if decision.is_some() {
                 return decision;
             }
         }
         None
+    }
+
+    /// Whether a pod is not tried because it is being deleted.
+    pub(super) fn skips_deleted(&mut self, pod: &Arc<Pod>, now: Timestamp) -> bool {
+        if pod.is_terminating() {
+            let note = format!("skip schedule deleting pod: {}", pod.key());
+            self.record(failed_scheduling(pod, note));
+            self.drop_waiting(pod, now);
+        }
+        pod.is_terminating()
+    }
+
+    /// Tries a pod; none if extenders are asked first.
+    pub(super) fn try_pod(&mut self, slot: Slot, pod: &Arc<Pod>, now: Timestamp) -> Option<Decision> {
+        if self.has_extenders_for(pod) && self.engine.cluster.snapshot().node_count() > 0 {
+            self.consult(slot, pod, now)
+        } else {
+            self.decide(slot, pod, now)
+        }
     }
 
     fn decide(&mut self, slot: Slot, pod: &Arc<Pod>, now: Timestamp) -> Option<Decision> {

@@ -4,6 +4,7 @@ use supercargo_framework::{Conclusion, Effect, Nomination};
 use supercargo_model::Timestamp;
 
 use super::Scheduler;
+use super::queue::Queue;
 
 impl Scheduler {
     /// Begins to lead, or to follow.
@@ -21,7 +22,8 @@ impl Scheduler {
             self.carry_out_acts(now);
             return;
         }
-        self.break_off_consultation(now);
+        self.break_off_consultation(now, Queue::take_back);
+        self.break_off_inquiries(now, Queue::take_back);
         self.forget_evictions();
         self.stop_bindings(now);
         self.carry_out_acts(now);

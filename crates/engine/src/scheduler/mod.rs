@@ -16,6 +16,7 @@ mod catching;
 mod clock_set;
 mod consulting;
 mod eviction;
+mod facts;
 mod happenings;
 mod heap;
 mod leading;
@@ -23,6 +24,7 @@ mod objects;
 mod observations;
 mod observing;
 mod pages;
+mod questions;
 mod queue;
 mod queue_context;
 mod replacing;
@@ -48,9 +50,13 @@ use bindings::Bindings;
 use consulting::Consultation;
 pub use consulting::ExtenderSettings;
 use eviction::Eviction;
+pub use facts::AnswerTaken;
+use facts::Queries;
 use happenings::Happening;
 pub use observations::{Books, Gauges, Observation, QueueEvent, QueuePart, Refusal, Stopwatch};
 use observing::Observers;
+use questions::Inquiries;
+pub use questions::PodQuestion;
 pub use queue::QueueLengths;
 use queue::{Patience, Queue};
 use queue_context::QueueContext;
@@ -116,6 +122,10 @@ pub struct Scheduler {
     saved: Memories,
     /// Plugins that hear of changes.
     observers: Observers,
+    /// What is asked outside for the plugins.
+    queries: Queries,
+    /// The pods about which somebody outside is asked.
+    inquiries: Inquiries,
     /// Whether everything was listed.
     is_cluster_known: bool,
     /// When it was last found out which plugin is slow.
@@ -147,6 +157,8 @@ impl Scheduler {
         queue.tell_standings(engine.cluster.counts_pods());
         Scheduler {
             observers: Observers::of(engine.profiles()),
+            queries: Queries::of(engine.profiles()),
+            inquiries: Inquiries::default(),
             is_cluster_known: true,
             slow_asked: None,
             saved: Memories::default(),
@@ -261,13 +273,20 @@ impl Scheduler {
 
     /// When [`Scheduler::advance`] has something to do at the latest.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        let deadlines =
-            [self.bindings.next_deadline(), self.queue.next_deadline(), self.observers.next_deadline()];
+        let deadlines = [
+            self.bindings.next_deadline(),
+            self.queue.next_deadline(),
+            self.observers.next_deadline(),
+            self.queries.next_deadline(),
+            self.inquiries.next_deadline(),
+        ];
         deadlines.into_iter().flatten().min()
     }
 
-    /// Does what is due: backoffs that have passed, waits that were too long.
+    /// Does what is due: backoffs that have passed, waits that were too long, facts that are too old.
     pub fn advance(&mut self, now: Timestamp) {
+        self.drop_old_facts(now);
+        self.end_inquiries(now);
         self.start_observers(now);
         self.with_queue(now, Queue::advance);
         for uid in self.bindings.due(now) {

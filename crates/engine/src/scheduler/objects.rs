@@ -279,6 +279,7 @@ impl Scheduler {
             self.happened(Happening { event, what: what.clone() }, now);
         }
         self.engine.cluster.remove_node(name);
+        self.drop_facts_of_node(name, now);
         if let Some(what) = &what {
             self.tell_observers(&[event], what, now);
         }

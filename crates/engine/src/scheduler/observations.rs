@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use supercargo_framework::{Actions, ClusterEvent, EventResource, Point};
+use supercargo_framework::{Actions, ClusterEvent, EventResource, LeftOut, Point};
 use supercargo_model::Pod;
 
 use super::{QueueLengths, Scheduler};
@@ -178,6 +178,22 @@ pub enum Observation {
         /// Why.
         refusal: Refusal,
     },
+    /// Facts became too old, and are gone: nobody told them again.
+    FactsExpired {
+        /// The query.
+        query: String,
+        /// How many.
+        facts: usize,
+    },
+    /// Somebody outside was asked about a pod.
+    QuestionAsked {
+        /// The name of the question.
+        question: String,
+        /// `success`, or in a word why the pod is decided without an answer.
+        result: &'static str,
+        /// What of the answer does not count.
+        left_out: LeftOut,
+    },
     /// So many observations were not kept, because nobody had taken the others.
     Missed(u64),
 }
@@ -270,6 +286,8 @@ pub struct Gauges {
     pub in_flight_events: BTreeMap<Cow<'static, str>, usize>,
     /// How many pods wait because of a plugin, by the plugin and their `spec.schedulerName`.
     pub unschedulable: BTreeMap<(&'static str, Box<str>), usize>,
+    /// How many facts there are, by the query.
+    pub facts: BTreeMap<String, usize>,
     /// How many pods were decided by asking every plugin about every node since the last time, and why.
     pub plain_decisions: PlainDecisions,
 }
@@ -430,6 +448,7 @@ impl Scheduler {
             in_flight: self.queue.in_flight_count(),
             in_flight_events,
             unschedulable,
+            facts: self.queries.fact_counts(),
             plain_decisions: self.engine.take_plain_decisions(),
         }
     }

@@ -413,6 +413,12 @@ impl Queue {
         }
     }
 
+    /// Whether such an event may help a pod that waits, or one that is being tried.
+    pub(super) fn is_anybody_helped_by(&self, context: &QueueContext<'_>, event: ClusterEvent) -> bool {
+        let mut waiting = self.unschedulable.iter().map(|slot| self.get(*slot));
+        !self.in_flight.is_empty() || waiting.any(|waiting| context.may_help(waiting, event))
+    }
+
     /// Does what is due.
     pub(super) fn advance(&mut self, context: &QueueContext<'_>) {
         let now = context.now();

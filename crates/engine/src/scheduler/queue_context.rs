@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use supercargo_framework::{ClusterEvent, Context, Enqueue, Hint, Profile, QueueRank, QueueSort};
+use supercargo_framework::{
+    ClusterEvent, Context, Enqueue, EventResource, Hint, Profile, QueueRank, QueueSort,
+};
 use supercargo_model::{Pod, Timestamp};
 
 use super::happenings::Happening;
@@ -117,6 +119,25 @@ impl QueueContext<'_> {
             }
         }
         retry
+    }
+
+    /// Whether something that happens to such a resource may help a pod, whatever it is.
+    pub(super) fn may_help(&self, waiting: &Waiting, event: ClusterEvent) -> bool {
+        let waits_for = |plugin: &str| {
+            let enqueue = self.profile(waiting).and_then(|profile| enqueue_of(profile, plugin));
+            let covers = |known: &ClusterEvent| {
+                known.resource == EventResource::Any || known.resource == event.resource
+            };
+            enqueue.is_none_or(|enqueue| enqueue.events().iter().any(covers))
+        };
+        match waiting.gate {
+            Some(Gate::Plugin(name)) => waits_for(name),
+            Some(Gate::Preemption | Gate::NoProfile) => false,
+            None => {
+                let mut plugins = waiting.rejectors.iter().chain(&waiting.pending);
+                waiting.is_blameless() || plugins.any(|plugin| waits_for(plugin))
+            }
+        }
     }
 
     /// Whether the gate that holds a pod back may open at such an event.

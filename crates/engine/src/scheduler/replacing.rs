@@ -6,8 +6,13 @@ use rustc_hash::FxHashMap;
 use supercargo_framework::{Nomination, Profile};
 use supercargo_model::{Pod, Timestamp};
 
-use super::queue::Patience;
+use super::heap::Slot;
+use super::queue::{Patience, Queue};
+use super::queue_context::QueueContext;
 use super::{ExtenderSettings, Scheduler, SchedulerOptions, Waiter};
+
+/// What the queue does with a pod whose attempt is broken off.
+pub(super) type EndAttempt = fn(&mut Queue, &QueueContext<'_>, Slot);
 
 impl Scheduler {
     /// Goes on with other profiles, options and extenders.
@@ -24,7 +29,8 @@ impl Scheduler {
         extenders: Vec<ExtenderSettings>,
         now: Timestamp,
     ) {
-        self.break_off_consultation(now);
+        self.break_off_consultation(now, Queue::break_off);
+        self.break_off_inquiries(now, Queue::break_off);
         self.leave_to_old_profiles();
         let used: Vec<Arc<Profile>> =
             self.bindings.iter().filter_map(|binding| binding.profile.clone()).collect();
@@ -39,18 +45,19 @@ impl Scheduler {
             let message = no_profile(&self.queue.get(slot).queued.pod);
             self.tell_unscheduled(slot, "Unschedulable", message, Nomination::Clear, now);
         }
+        self.replace_queries(now);
         self.replace_observers();
         self.start_observers(now);
         self.carry_out_acts(now);
     }
 
     /// Extenders' places in the configuration may be other ones now, so that their answers mean nothing.
-    pub(super) fn break_off_consultation(&mut self, now: Timestamp) {
+    pub(super) fn break_off_consultation(&mut self, now: Timestamp, end: EndAttempt) {
         self.tickets.retain(|_, waiter| !matches!(waiter, Waiter::Consultation { .. }));
         let Some(consultation) = self.consultation.take() else { return };
         let (uid, slot) = consultation.pod_and_slot();
         if self.queue.is_in_flight(uid, slot) {
-            self.with_queue(now, |queue, context| queue.break_off(context, slot));
+            self.with_queue(now, |queue, context| end(queue, context, slot));
         }
     }
 

@@ -19,10 +19,12 @@ const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Values that hold the UID that they are found by: a map would hold it twice.
 #[derive(Clone, Debug)]
 pub(super) struct UidSet<T> {
-    /// This kind of set remembers hashes: as it grows it need not look at each pod again.
-    parts: Box<[Arc<IndexSet<ByUid<T>, FxBuildHasher>>]>,
+    parts: Box<[Arc<Part<T>>]>,
     len: usize,
 }
+
+/// This kind of set remembers hashes: as it grows it need not look at each pod again.
+type Part<T> = IndexSet<ByUid<T>, FxBuildHasher>;
 
 /// A value of a [`UidSet`].
 pub(super) trait HasUid {

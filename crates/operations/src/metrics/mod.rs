@@ -11,6 +11,7 @@ mod labels;
 mod memories;
 mod plugins;
 mod process;
+mod queries;
 mod series;
 mod shadow;
 mod text;
@@ -31,6 +32,7 @@ pub use shadow::ShadowMetrics;
 
 use memories::MemorySeries;
 use plugins::PluginSeries;
+use queries::QuerySeries;
 use series::{Series, buckets};
 
 /// What the text format is called in a `Content-Type`.
@@ -80,6 +82,7 @@ pub struct Metrics {
     look_ups_failed: Series<0, Counter>,
     answers_dropped: Series<0, Counter>,
     plugins: PluginSeries,
+    queries: QuerySeries,
     memories: MemorySeries,
 }
 
@@ -315,6 +318,7 @@ impl Metrics {
                 [],
             ),
             plugins: PluginSeries::new(all),
+            queries: QuerySeries::new(all),
             memories: MemorySeries::new(all),
         };
         metrics.show_zeros();

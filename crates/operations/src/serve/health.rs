@@ -48,8 +48,20 @@ impl Check {
     }
 }
 
+/// Something worth a word on the page of all checks, which makes none of them fail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// For everybody who reads the page.
+    pub summary: String,
+    /// What is behind it, for users who are known and may read the page.
+    pub reason: Option<String>,
+}
+
+/// What is worth a word right now.
+pub(super) type Notes = Arc<dyn Fn() -> Vec<Note> + Send + Sync>;
+
 /// The paths of a set of checks: all of them at `path`, each at a path of its own below. Without any there is `ping`.
-pub(super) fn router(path: &str, mut checks: Vec<Check>, record: &HealthRecord) -> Router {
+pub(super) fn router(path: &str, mut checks: Vec<Check>, notes: Notes, record: &HealthRecord) -> Router {
     if checks.is_empty() {
         checks.push(Check::ping());
     }
@@ -65,7 +77,8 @@ pub(super) fn router(path: &str, mut checks: Vec<Check>, record: &HealthRecord) 
         path,
         get(async move |request: Request| {
             let reader = request.extensions().get::<Reader>().cloned();
-            all(&name, &checks, &record, request.uri().query().unwrap_or_default(), reader).await
+            let query = request.uri().query().unwrap_or_default();
+            all(&name, &checks, &notes, &record, query, reader).await
         }),
     )
 }
@@ -95,6 +108,7 @@ fn one(name: &str, check: &Check, record: &HealthRecord) -> Response {
 async fn all(
     name: &str,
     checks: &[Check],
+    notes: &Notes,
     record: &HealthRecord,
     query: &str,
     reader: Option<Reader>,
@@ -111,9 +125,12 @@ async fn all(
         })
         .collect();
     let has_failed = made.iter().any(|(_, result)| matches!(result, Some(Err(_))));
+    let is_verbose = parameters().any(|(key, _)| key == "verbose");
+    let notes = if is_verbose || has_failed { notes() } else { Vec::new() };
+    let has_reason = has_failed || notes.iter().any(|note| note.reason.is_some());
     let may_know = match reader {
         // The API server is asked only if there is something to know.
-        Some(reader) if has_failed => reader.may_know().await,
+        Some(reader) if has_reason => reader.may_know().await,
         _ => false,
     };
     let mut lines = String::new();
@@ -127,6 +144,12 @@ async fn all(
                 lines.push_str(&format!("[-]{} failed: {reason}\n", check.name));
                 failed.push(format!("{}: {error}", check.name));
             }
+        }
+    }
+    for Note { summary, reason } in notes {
+        match reason.filter(|_| may_know) {
+            Some(reason) => lines.push_str(&format!("[i]{summary}: {reason}\n")),
+            None => lines.push_str(&format!("[i]{summary}\n")),
         }
     }
     let mut unknown: Vec<String> = excluded
@@ -143,7 +166,7 @@ async fn all(
         tracing::info!(target: crate::logs::V2, check = name, err = failed.join("; "), "Health check failed");
         return text(StatusCode::INTERNAL_SERVER_ERROR, format!("{lines}{name} check failed\n"));
     }
-    if parameters().any(|(key, _)| key == "verbose") {
+    if is_verbose {
         return text(StatusCode::OK, format!("{lines}{name} check passed\n"));
     }
     text(StatusCode::OK, "ok".to_owned())

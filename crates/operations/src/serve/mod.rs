@@ -42,7 +42,7 @@ pub use access::{
     Reviewer, TokenAnswer, User, Verdict,
 };
 pub use certificate::{CertificateSource, ClientAuthority, FollowedAuthority, TlsError, TlsOptions};
-pub use health::Check;
+pub use health::{Check, Note};
 pub use page::{Content, Routes};
 pub use plain::PlainServer;
 pub use review::{ApiReviewer, follow_client_authority, look_up_client_authority};

@@ -17,7 +17,7 @@ use crate::logs::Verbosity;
 
 use super::access::Refusal;
 use super::gate::RETRY_AFTER_SECONDS;
-use super::health::{self, Check};
+use super::health::{self, Check, Note};
 use super::slis::HealthRecord;
 use super::zpages::{self, Component, Form};
 
@@ -42,7 +42,18 @@ impl Routes {
     /// Health checks, all at this path and each below it.
     #[must_use]
     pub fn health(self, path: &str, checks: Vec<Check>) -> Self {
-        let router = health::router(path, checks, &self.health);
+        self.health_with_notes(path, checks, Vec::new)
+    }
+
+    /// The same; whoever wants to see every check is also shown what is worth a word, and no reason to fail.
+    #[must_use]
+    pub fn health_with_notes(
+        self,
+        path: &str,
+        checks: Vec<Check>,
+        notes: impl Fn() -> Vec<Note> + Send + Sync + 'static,
+    ) -> Self {
+        let router = health::router(path, checks, Arc::new(notes), &self.health);
         self.listed(path).merge(router)
     }
 

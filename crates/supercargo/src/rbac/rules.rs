@@ -54,7 +54,7 @@ pub(super) fn read_rules(profiles: &[Profile]) -> Vec<Rule> {
             Rule::new("Read by the plugins.", &[group], &plurals, &["get", "list", "watch"])
         })
         .collect();
-    if needs.queries().iter().any(|query| query.source == QuerySource::NodeMetrics) {
+    if needs.queries().iter().any(|query| *query.source() == QuerySource::NodeMetrics) {
         rules.push(Rule::new("Asked by the plugins.", &["metrics.k8s.io"], &["nodes"], &["get", "list"]));
     }
     rules

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use supercargo_framework::{
-    ClusterEvent, Extensions, Memory, NoArgs, Observe, Plugin, Query, QueryAnswer, QuerySource, Reads, Writes,
+    ClusterEvent, Extensions, Memory, NoArgs, Observe, Plugin, Query, QuerySource, Reads, Writes, fact_kind,
 };
 use supercargo_model::{Kind, KindId};
 
@@ -220,16 +220,18 @@ impl Kind for Quota {
     const ID: KindId = KindId { group: "example.com", version: "v1", kind: "Quota", plural: "quotas" };
 }
 
+/// What the metrics API says, which no API server keeps.
+#[derive(PartialEq, Deserialize)]
+struct Usage {}
+
+impl Kind for Usage {
+    const ID: KindId = fact_kind("Usage", "usages");
+}
+
 #[test]
 fn custom_resources_and_metrics_are_read_where_plugins_declare_them() {
-    let second = std::time::Duration::from_secs(1);
-    let query = Query {
-        name: "usage".to_owned(),
-        source: QuerySource::NodeMetrics,
-        refresh: second,
-        deadline: second,
-    };
-    let reads = Reads::nothing().kind::<Quota>().kind::<QueryAnswer>().query(query);
+    let query = Query::per_node::<Usage>("usage", QuerySource::NodeMetrics, |_, _| Ok(()));
+    let reads = Reads::nothing().kind::<Quota>().query(query);
     let mut profile = Profile::new("own");
     profile.reads = Some(reads);
     let expected = r#"rules:

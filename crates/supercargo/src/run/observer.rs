@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use supercargo_engine::{
     Attempt, Decision, Gauges, MemoriesKept, Observation, Observer, Outcome, PerformCounts, PlainReason,
-    QueueEvent, QueuePart,
+    QueryAsked, QueueEvent, QueuePart,
 };
 use supercargo_framework::{Point, Profile};
 use supercargo_model::{KindId, Timestamp};
@@ -27,6 +27,8 @@ pub(super) struct RunObserver {
     /// What was unschedulable, and kept for pods in flight, when things were last looked at.
     unschedulable: BTreeMap<(&'static str, Box<str>), usize>,
     in_flight_events: BTreeSet<Cow<'static, str>>,
+    /// How many facts there were of each query, likewise.
+    facts: BTreeMap<String, usize>,
     /// What had been done when that was last counted.
     performed: PerformCounts,
 }
@@ -50,6 +52,7 @@ impl RunObserver {
             asked: BTreeMap::new(),
             unschedulable: BTreeMap::new(),
             in_flight_events: BTreeSet::new(),
+            facts: BTreeMap::new(),
             performed: PerformCounts::default(),
         }
     }
@@ -99,6 +102,16 @@ impl RunObserver {
             self.metrics.unschedulable_pods(plugin, profile, *pods);
         }
         self.unschedulable.clone_from(unschedulable);
+    }
+
+    fn gauge_facts(&mut self, facts: &BTreeMap<String, usize>) {
+        for gone in self.facts.keys().filter(|query| !facts.contains_key(*query)) {
+            self.metrics.query_facts(gone, 0);
+        }
+        for (query, facts) in facts {
+            self.metrics.query_facts(query, *facts);
+        }
+        self.facts.clone_from(facts);
     }
 
     fn gauge_in_flight(&mut self, gauges: &Gauges) {
@@ -196,6 +209,14 @@ impl Observer for RunObserver {
             Observation::ActsRefused { plugin, acts, refusal } => {
                 metrics.plugin_acts_refused(plugin, refusal.label(), acts as u64);
             }
+            Observation::QuestionAsked { question, result, left_out } => {
+                metrics.question_asked(&question, result);
+                for (reason, times) in left_out.iter() {
+                    metrics.query_left_out(&question, reason.label(), times);
+                }
+            }
+            // How many there are is told with how things stand.
+            Observation::FactsExpired { .. } => {}
             Observation::Missed(times) => metrics.observations_missed(times),
         }
     }
@@ -221,6 +242,16 @@ impl Observer for RunObserver {
             self.metrics.effects(effect, success, times);
         }
         self.metrics.events_dropped(lost);
+    }
+
+    fn queried(&mut self, asked: QueryAsked<'_>) {
+        let QueryAsked { query, result, took, bytes, taken, now } = asked;
+        self.metrics.query_asked(query, result, took);
+        let Some(taken) = taken else { return };
+        self.metrics.query_answered(query, bytes, now.nanoseconds() / 1_000_000_000);
+        for (reason, times) in taken.left_out.iter() {
+            self.metrics.query_left_out(query, reason.label(), times);
+        }
     }
 
     fn kept(&mut self, kept: &MemoriesKept) {
@@ -251,6 +282,7 @@ impl Observer for RunObserver {
         self.metrics.unresolved_bindings(gauges.unresolved_bindings);
         self.gauge_unschedulable(&gauges.unschedulable);
         self.gauge_in_flight(gauges);
+        self.gauge_facts(&gauges.facts);
         for (PlainReason { plugin, why }, pods) in &gauges.plain_decisions {
             self.metrics.plain_decisions(plugin, why, *pods);
         }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use supercargo_client::MissingRights;
-use supercargo_cluster::{Heartbeat, Progress};
+use supercargo_cluster::{Heartbeat, Progress, QueryLine, QueryStatuses};
 use supercargo_operations::clock::time_of_day;
 use supercargo_operations::leader::Watchdog;
 use supercargo_operations::metrics::{self, Exposition};
-use supercargo_operations::serve::{Check, Component, Routes};
+use supercargo_operations::serve::{Check, Component, Note, Routes};
 use tokio::sync::watch;
 
 use super::decisions::{DECISIONS_PATH, DecisionsPage};
@@ -21,6 +21,7 @@ pub(crate) const EMULATED_VERSION: &str = "1.36";
 pub(super) struct Pages {
     pub(super) exposition: Exposition,
     pub(super) progress: Progress,
+    pub(super) queries: QueryStatuses,
     pub(super) heartbeat: Heartbeat,
     pub(super) missing_rights: MissingRights,
     pub(super) watchdog: Option<Watchdog>,
@@ -35,6 +36,7 @@ impl Pages {
         let Pages {
             exposition,
             progress,
+            queries,
             heartbeat,
             missing_rights,
             watchdog,
@@ -57,7 +59,11 @@ impl Pages {
         Routes::new()
             .health("/healthz", vec![Check::ping(), leader()])
             .health("/livez", vec![Check::ping(), turning])
-            .health("/readyz", vec![Check::ping(), leader(), candidate, synced, allowed])
+            .health_with_notes(
+                "/readyz",
+                vec![Check::ping(), leader(), candidate, synced, allowed],
+                move || queries.lines().into_iter().map(note).collect(),
+            )
             .page("/metrics", metrics::CONTENT_TYPE, move || exposition.text())
             .object(DECISIONS_PATH, move |namespace, name| {
                 let decisions = decisions.clone();
@@ -71,6 +77,10 @@ impl Pages {
             .slis()
             .zpages(component(), flags)
     }
+}
+
+fn note(QueryLine { summary, reason }: QueryLine) -> Note {
+    Note { summary, reason }
 }
 
 /// What runs, for those who look at it.

@@ -236,6 +236,7 @@ impl Running {
             gate: gate.clone(),
             memories: Some(settings.memories),
             tasks: scheduling_tasks.clone(),
+            query_tasks: tasks.clone(),
         };
         let journal = SharedJournal::default();
         let driver = Driver::start(driver, RunObserver::new(metrics.clone(), journal.clone()), commanded);
@@ -261,6 +262,7 @@ impl Running {
         let pages = Pages {
             exposition,
             progress: driver.progress(),
+            queries: driver.queries(),
             heartbeat: driver.heartbeat(),
             missing_rights: server.missing_rights(),
             watchdog: election.as_ref().map(Election::watchdog),

@@ -4,7 +4,7 @@ use super::ordering::Order;
 use super::{Patience, Place, Queue};
 use crate::scheduler::heap::{Heap, Slot};
 use crate::scheduler::observations::QueueEvent;
-use crate::scheduler::queue_context::{Gate, QueueContext};
+use crate::scheduler::queue_context::{Gate, QueueContext, Retry};
 
 impl Queue {
     /// Goes on with other plugins and other patience. Whatever waited for something to happen is tried again, because
@@ -42,6 +42,11 @@ impl Queue {
             }
         };
         self.enter(context, slot, place, QueueEvent::ConfigurationChanged);
+    }
+
+    /// Breaks off the attempt to place a pod, which is tried again as soon as pods are tried.
+    pub(in crate::scheduler) fn take_back(&mut self, context: &QueueContext<'_>, slot: Slot) {
+        self.requeue(context, slot, Retry::Immediately, QueueEvent::ForceActivate);
     }
 
     /// Breaks off the attempt to place a pod. It waits until [`Queue::renew`] looks at it.

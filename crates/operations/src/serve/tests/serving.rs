@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use super::client::{Authority, ask, connect, get, send};
 use crate::serve::{
-    Access, Answer, CertificateSource, Check, ClientAuthority, Component, FollowedAuthority, Reviewer,
+    Access, Answer, CertificateSource, Check, ClientAuthority, Component, FollowedAuthority, Note, Reviewer,
     Routes, ServeOptions, Server, TlsOptions, TokenAnswer, User, Verdict,
 };
 
@@ -232,6 +232,32 @@ async fn who_may_know_reads_why_a_check_has_failed() {
                 assert_eq!(reply.body.contains(line), status == 500, "{path} {token:?}: {}", reply.body);
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn notes_are_shown_to_who_wants_to_see_every_check_and_fail_nothing() {
+    let note =
+        Note { summary: "query load: no answer in 3 s".to_owned(), reason: Some("it is down".to_owned()) };
+    let quiet = Note { summary: "query x: 1 facts".to_owned(), reason: None };
+    let notes = move || vec![note.clone(), quiet.clone()];
+    let routes = Routes::new().health_with_notes("/readyz", Vec::new(), notes);
+    let open = Access::new(&crate::serve::ALWAYS_ALLOW_PATHS).expect("good paths");
+    let access = open.with_token_reviewer(Knows).with_access_reviewer(Knows);
+    let server = start(routes, access, ClientAuthority::None).await;
+    let lines = |reason: &str| {
+        format!(
+            "[+]ping ok\n[i]query load: no answer in 3 s{reason}\n[i]query x: 1 facts\nreadyz check passed\n"
+        )
+    };
+    for (path, header, body) in [
+        ("/readyz", "", "ok".to_owned()),
+        ("/readyz?verbose", "", lines("")),
+        ("/readyz?verbose", "Authorization: Bearer stranger\r\n", lines("")),
+        ("/readyz?verbose", "Authorization: Bearer operator\r\n", lines(": it is down")),
+    ] {
+        let reply = get(server.address, path, header, None).await.expect("an answer");
+        assert_eq!((reply.status, reply.body), (200, body), "{path} {header}");
     }
 }
 

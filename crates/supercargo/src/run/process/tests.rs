@@ -1,6 +1,8 @@
 //! Whole processes, started in this one: against an API server that answers from memory, in virtual time.
 
 mod memories;
+mod queries;
+mod questions;
 mod reload;
 mod server;
 

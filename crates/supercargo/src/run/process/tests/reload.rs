@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use supercargo_cluster::Supervisor;
+use supercargo_cluster::{QueryStatuses, Supervisor};
 use supercargo_operations::metrics::Exposition;
 use supercargo_operations::reload::FileWatch;
 
@@ -20,25 +20,29 @@ const SECOND: &str = "{schedulerName: second, plugins: {multiPoint: {disabled: [
     enabled: [{name: PrioritySort}, {name: NodeResourcesFit}, {name: DefaultBinder}]}}}";
 
 /// A scheduler whose configuration file a test writes.
-struct Reloaded {
-    server: Server,
+pub(super) struct Reloaded {
+    pub(super) server: Server,
     text: Arc<Mutex<String>>,
     shown: watch::Receiver<serde_json::Value>,
-    exposition: Exposition,
+    pub(super) exposition: Exposition,
+    pub(super) queries: QueryStatuses,
     pods: usize,
     _supervisor: Supervisor,
 }
 
 impl Reloaded {
     async fn start() -> Self {
+        Reloaded::start_with(supercargo_plugins::registry(), PLAIN).await
+    }
+
+    pub(super) async fn start_with(registry: Registry, profile: &str) -> Self {
         let server = Server::with_pods(&[]);
-        let text = Arc::new(Mutex::new(format!("{HEAD}profiles: [{PLAIN}]\n")));
+        let text = Arc::new(Mutex::new(format!("{HEAD}profiles: [{profile}]\n")));
         let read = text.clone();
         let files =
             Files::from_fn(move |_| Ok(read.lock().expect("no test panics here").clone().into_bytes()));
         let line = CommandLine::try_parse_from(["supercargo", "run", "--config=/c.yaml"]).expect("flags");
         let crate::Command::Run(flags) = line.command else { panic!("not run") };
-        let registry = supercargo_plugins::registry();
         let settings = Settings::of(&flags, &registry, &files).expect("a configuration");
         let running = settings.running_config();
         let supervisor = Supervisor::new();
@@ -56,9 +60,11 @@ impl Reloaded {
             gate: WriteGate::always_open(),
             memories: None,
             tasks: supervisor.tasks(),
+            query_tasks: supervisor.tasks(),
         };
         let driver =
             Driver::start(options, RunObserver::new(metrics.clone(), SharedJournal::default()), commanded);
+        let queries = driver.queries();
         supervisor.tasks().spawn("driver", driver.run(std::future::pending()));
         let (shown, config) = watch::channel(serde_json::Value::Null);
         let reloading = Reloading { flags: *flags, registry, running, commands, shown, metrics };
@@ -66,10 +72,10 @@ impl Reloaded {
         supervisor.tasks().spawn("reload", reloading.follow(file));
         // Everything is listed.
         sleep(Duration::from_secs(1)).await;
-        Reloaded { server, text, shown: config, exposition, pods: 0, _supervisor: supervisor }
+        Reloaded { server, text, shown: config, exposition, queries, pods: 0, _supervisor: supervisor }
     }
 
-    fn write(&self, profiles: &[&str]) {
+    pub(super) fn write(&self, profiles: &[&str]) {
         let text = format!("{HEAD}profiles: [{}]\n", profiles.join(", "));
         *self.text.lock().expect("no test panics here") = text;
     }

@@ -33,6 +33,8 @@ struct State {
     silent: Option<&'static str>,
     /// The kind that may not be watched.
     forbidden: Option<&'static str>,
+    /// What the metrics API answers; none if nobody serves it.
+    node_metrics: Option<String>,
     /// The next request whose path ends so panics in the task that makes it.
     bug: Option<&'static str>,
 }
@@ -72,6 +74,16 @@ impl Server {
     /// No request whose path begins so is answered from now on.
     pub(super) fn silence(&self, path: &'static str) {
         lock(&self.state).silent = Some(path);
+    }
+
+    /// The metrics API answers this from now on, or is not served.
+    pub(super) fn set_node_metrics(&self, answer: Option<String>) {
+        lock(&self.state).node_metrics = answer;
+    }
+
+    /// How often the metrics API was asked.
+    pub(super) fn metrics_asked(&self) -> usize {
+        self.fake.requests().iter().filter(|asked| asked.path.contains("metrics.k8s.io")).count()
     }
 
     /// The kind of this name may not be watched from now on, but every other one.
@@ -140,6 +152,9 @@ impl State {
         }
         if asked.path.starts_with(LEASES) {
             return self.answer_lease(asked);
+        }
+        if asked.path.starts_with("/apis/metrics.k8s.io/") {
+            return self.node_metrics.as_deref().map_or_else(|| Answer::status(404, "not found"), Answer::ok);
         }
         if asked.path.starts_with(CONFIG_MAPS) {
             return self.answer_memories(asked);
