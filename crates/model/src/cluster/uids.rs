@@ -154,7 +154,7 @@ mod tests {
             |number| format!("default/pod-{number:05}"),
         ];
         for kind in kinds {
-            let mut counts = vec![0; PARTS];
+            let mut counts = [0; PARTS];
             for number in 0..PARTS * 1000 {
                 counts[part_of(&kind(number))] += 1;
             }
