@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use supercargo_client::{ApiServer, Clock, WriteGate};
 use supercargo_engine::{
-    Attempt, Decision, ExtenderSettings, Leading, Located, NextTurn, Observer, Order, Pace, QueueEvent,
-    Scheduler, SchedulerOptions, Stopwatch, Surroundings, Ticket,
+    Attempt, Decision, ExtenderSettings, Located, NextTurn, Observer, Order, Pace, QueueEvent, Scheduler,
+    SchedulerOptions, Stopwatch, Surroundings, Ticket,
 };
 use supercargo_extender::ExtenderClient;
 use supercargo_framework::{
@@ -419,26 +419,6 @@ impl<O: Observer> Driver<O> {
         let (leading, is_known) = (self.leading(), self.progress.is_complete());
         let (pace, scheduler, mut surroundings) = self.parts();
         pace.try_pods(scheduler, leading, is_known, &mut surroundings)
-    }
-
-    /// Whether pods may be tried and orders be carried out. A replica that holds the lease does not begin before it has what its
-    /// predecessor saved.
-    fn leading(&self) -> Leading {
-        match self.tenure() {
-            Leading::Yes if !self.keeping.is_ready() => Leading::NotNow,
-            tenure => tenure,
-        }
-    }
-
-    /// Whether this replica holds the lease.
-    fn tenure(&self) -> Leading {
-        if self.gate.is_open() {
-            Leading::Yes
-        } else if self.gate.has_tenure() {
-            Leading::NotNow
-        } else {
-            Leading::No
-        }
     }
 
     /// The pace, the scheduler, and what is around it.

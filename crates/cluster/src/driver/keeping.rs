@@ -80,6 +80,26 @@ impl<O: Observer> Driver<O> {
             self.observer.kept(&kept);
         }
     }
+
+    /// Whether pods may be tried and orders be carried out. A replica that holds the lease does not begin before it has what its
+    /// predecessor saved.
+    pub(super) fn leading(&self) -> Leading {
+        match self.tenure() {
+            Leading::Yes if !self.keeping.is_ready() => Leading::NotNow,
+            tenure => tenure,
+        }
+    }
+
+    /// Whether this replica holds the lease.
+    pub(super) fn tenure(&self) -> Leading {
+        if self.gate.is_open() {
+            Leading::Yes
+        } else if self.gate.has_tenure() {
+            Leading::NotNow
+        } else {
+            Leading::No
+        }
+    }
 }
 
 impl Keeping {
