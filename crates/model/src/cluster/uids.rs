@@ -11,7 +11,7 @@ use super::standings::StandingPod;
 use crate::pod::Pod;
 
 /// The parts of a set. A clone copies a pointer for each, and the first change of a part that is shared copies what is in it: one in so
-/// many of all. With many parts, what binding a pod touches would not stay in the nearest cache: 256 of them cost 8 % of all decisions.
+/// many of all. Small parts grow often: to bind a pod takes 70 instructions more than with one part, and 170 more with 256 parts.
 const PARTS: usize = 16;
 /// Spreads UIDs that differ in a few bits over all parts: an odd number without a pattern.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
