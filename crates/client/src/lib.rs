@@ -29,6 +29,8 @@ mod write_gate;
 
 #[cfg(any(test, feature = "test-util"))]
 pub mod fake;
+#[cfg(feature = "test-util")]
+pub mod loopback;
 
 pub use causes::with_causes;
 pub use clock::Clock;

@@ -10,8 +10,6 @@ mod tls;
 pub mod wire;
 
 #[cfg(test)]
-mod fake;
-#[cfg(test)]
 mod tests;
 
 pub use client::ExtenderClient;

@@ -12,7 +12,7 @@ use supercargo_model::GoDuration;
 use supercargo_model::{Pod, RawObject};
 
 use crate::ExtenderClient;
-use crate::fake::{Answer, FakeExtender};
+use supercargo_client::loopback::{LoopbackServer, Play};
 
 /// A pod whose text is not how anybody would write it anew.
 fn pod(name: &str) -> Arc<Pod> {
@@ -101,7 +101,7 @@ fn filtered(kept: &[&str], failed: &[(&str, &str)], unresolvable: &[(&str, &str)
 
 #[tokio::test]
 async fn whole_nodes_are_sent_as_they_came() {
-    let server = FakeExtender::start(Answer::ok(
+    let server = LoopbackServer::http(Play::ok(
         r#"{"Nodes": {"metadata": {}, "items": [{"metadata": {"name": "n", "labels": {}}, "spec": {}}]},
             "NodeNames": ["is passed over"], "FailedNodes": {"m": "full"},
             "FailedAndUnresolvableNodes": {"o": "never"}, "Error": ""}"#,
@@ -141,7 +141,7 @@ async fn names_are_sent_to_who_knows_the_nodes() {
         r#"{"nodenames": ["n", "m"], "nodes": {"items": [{"metadata": {"name": "is passed over"}}]}}"#,
         r#"{"nodes": {"items": [{"metadata": {"name": "n"}}, {"metadata": {"name": "m"}}]}}"#,
     ] {
-        let server = FakeExtender::start(Answer::ok(body)).await;
+        let server = LoopbackServer::http(Play::ok(body)).await;
         let answer = ask(&that_knows_nodes(&server.url()), &filter(&["m", "n", "o"])).await;
         assert_eq!(answer, Ok(kept(&["n", "m"])), "{body}");
         let sent = server.received()[0].json();
@@ -154,25 +154,25 @@ async fn names_are_sent_to_who_knows_the_nodes() {
 #[tokio::test]
 async fn nothing_said_means_no_node_is_left() {
     for body in ["{}", "null", r#"{"Nodes": null, "NodeNames": null}"#, r#"{"Nodes": {}}"#] {
-        let server = FakeExtender::start(Answer::ok(body)).await;
+        let server = LoopbackServer::http(Play::ok(body)).await;
         assert_eq!(ask(&extender(&server.url()), &filter(&["m"])).await, Ok(kept(&[])), "{body}");
         assert_eq!(ask(&that_knows_nodes(&server.url()), &filter(&["m"])).await, Ok(kept(&[])), "{body}");
     }
     // As upstream: who was sent nodes is expected to send nodes.
-    let server = FakeExtender::start(Answer::ok(r#"{"NodeNames": ["m"]}"#)).await;
+    let server = LoopbackServer::http(Play::ok(r#"{"NodeNames": ["m"]}"#)).await;
     assert_eq!(ask(&extender(&server.url()), &filter(&["m"])).await, Ok(kept(&[])));
 }
 
 #[tokio::test]
 async fn only_nodes_that_were_asked_about_can_be_kept() {
-    let server = FakeExtender::start(Answer::ok(r#"{"NodeNames": ["m", "else"]}"#)).await;
+    let server = LoopbackServer::http(Play::ok(r#"{"NodeNames": ["m", "else"]}"#)).await;
     let url = server.url();
     let complaint = |url: &str| {
         format!(r#"extender "{url}" claims a filtered node "else" which is not found in the input node list"#)
     };
     assert_eq!(ask(&that_knows_nodes(&url), &filter(&["m"])).await, Err(complaint(&url)));
     let body = r#"{"Nodes": {"items": [{"metadata": {"name": "else"}}]}}"#;
-    let server = FakeExtender::start(Answer::ok(body)).await;
+    let server = LoopbackServer::http(Play::ok(body)).await;
     let url = server.url();
     assert_eq!(ask(&extender(&url), &filter(&["m"])).await, Err(complaint(&url)));
 }
@@ -180,7 +180,7 @@ async fn only_nodes_that_were_asked_about_can_be_kept() {
 #[tokio::test]
 async fn an_error_in_the_answer_is_one() {
     for body in [r#"{"NodeNames": ["m"], "Error": "out of order"}"#, r#"{"error": "out of order"}"#] {
-        let server = FakeExtender::start(Answer::ok(body)).await;
+        let server = LoopbackServer::http(Play::ok(body)).await;
         for question in [filter(&["m"]), bind()] {
             let answer = ask(&that_knows_nodes(&server.url()), &question).await;
             assert_eq!(answer, Err("out of order".to_owned()), "{body}");
@@ -194,14 +194,14 @@ async fn scores_are_taken_as_they_come() {
         r#"[{"Host": "m", "Score": 10}, {"Host": "n", "Score": -3}, {"Host": "else", "Score": 1000}]"#,
         r#"[{"host": "m", "score": 10}, {"host": "n", "score": -3}, {"host": "else", "score": 1000}]"#,
     ] {
-        let server = FakeExtender::start(Answer::ok(body)).await;
+        let server = LoopbackServer::http(Play::ok(body)).await;
         let answer = ask(&that_knows_nodes(&server.url()), &prioritize(&["m", "n"])).await;
         let scores = vec![("m".into(), 10), ("n".into(), -3), ("else".into(), 1000)];
         assert_eq!(answer, Ok(ExtenderAnswer::Prioritized(scores)), "{body}");
         assert_eq!(server.received()[0].line, "POST /prioritize HTTP/1.1");
         assert_eq!(server.received()[0].json()["NodeNames"], json!(["m", "n"]));
     }
-    let server = FakeExtender::start(Answer::ok("null")).await;
+    let server = LoopbackServer::http(Play::ok("null")).await;
     let answer = ask(&extender(&server.url()), &prioritize(&["m"])).await;
     assert_eq!(answer, Ok(ExtenderAnswer::Prioritized(Vec::new())));
     assert_eq!(server.received()[0].json()["Nodes"]["items"][0]["metadata"]["name"], "m");
@@ -210,7 +210,7 @@ async fn scores_are_taken_as_they_come() {
 #[tokio::test]
 async fn binding_is_left_to_the_extender() {
     for body in ["{}", r#"{"Error": ""}"#, "null"] {
-        let server = FakeExtender::start(Answer::ok(body)).await;
+        let server = LoopbackServer::http(Play::ok(body)).await;
         assert_eq!(ask(&extender(&server.url()), &bind()).await, Ok(ExtenderAnswer::Bound), "{body}");
         assert_eq!(server.received()[0].line, "POST /bind HTTP/1.1");
         assert_eq!(
@@ -225,7 +225,7 @@ async fn victims_are_sent_whole_or_by_uid() {
     let body =
         r#"{"NodeNameToMetaVictims": {"n": {"Pods": [{"UID": "uid-x"}], "NumPDBViolations": 1}, "m": {}}}"#;
     let left = BTreeMap::from([("m".into(), (Vec::new(), 0)), ("n".into(), (vec!["uid-x".into()], 1))]);
-    let server = FakeExtender::start(Answer::ok(body)).await;
+    let server = LoopbackServer::http(Play::ok(body)).await;
     let answer = ask(&that_knows_nodes(&server.url()), &preempt()).await;
     assert_eq!(answer, Ok(ExtenderAnswer::Preempted(left.clone())));
     let sent = server.received()[0].json();
@@ -242,7 +242,7 @@ async fn victims_are_sent_whole_or_by_uid() {
 
     let body =
         r#"{"nodeNameToMetaVictims": {"n": {"pods": [{"uid": "uid-x"}], "numPDBViolations": 1}, "m": null}}"#;
-    let server = FakeExtender::start(Answer::ok(body)).await;
+    let server = LoopbackServer::http(Play::ok(body)).await;
     let answer = ask(&extender(&server.url()), &preempt()).await;
     assert_eq!(answer, Ok(ExtenderAnswer::Preempted(left)));
     let sent = server.received()[0].json();
@@ -274,7 +274,7 @@ async fn other_codes_than_200_are_errors() {
         ("201 Created", 201),
         ("302 Found\r\nLocation: /elsewhere", 302),
     ] {
-        let server = FakeExtender::start(Answer::status(status)).await;
+        let server = LoopbackServer::http(Play::status(status, "{}")).await;
         let url = server.url();
         let answer = ask(&extender(&url), &filter(&["m"])).await;
         assert_eq!(answer, Err(format!("failed filter with extender at URL {url}/filter, code {code}")));
@@ -286,7 +286,7 @@ async fn garbage_is_an_error() {
     for body in
         ["", "<html>", r#"{"NodeNames": "#, r#"{"NodeNames": "m"}"#, "[]", r#"{"Nodes": []}"#, "\u{feff}{}"]
     {
-        let server = FakeExtender::start(Answer::ok(body)).await;
+        let server = LoopbackServer::http(Play::ok(body)).await;
         let error = ask(&that_knows_nodes(&server.url()), &filter(&["m"])).await.expect_err(body);
         let beginning = format!(
             "cannot understand the answer to filter of the extender at URL {}/filter: ",
@@ -294,16 +294,18 @@ async fn garbage_is_an_error() {
         );
         assert!(error.starts_with(&beginning), "{body}: {error}");
     }
-    let server = FakeExtender::start(Answer::Cut("what?\r\n\r\n".to_owned())).await;
+    let server = LoopbackServer::http(Play::Cut("what?\r\n\r\n".to_owned())).await;
     let error = ask(&extender(&server.url()), &bind()).await.expect_err("is no HTTP");
     assert!(error.starts_with(&format!(r#"Post "{}/bind": "#, server.url())), "{error}");
 }
 
 #[tokio::test]
 async fn an_answer_comes_in_time_or_not_at_all() {
-    let impatient =
-        |server: &FakeExtender| Extender { http_timeout: GoDuration(50_000_000), ..extender(&server.url()) };
-    let server = FakeExtender::start(Answer::Unfinished(String::new())).await;
+    let impatient = |server: &LoopbackServer| Extender {
+        http_timeout: GoDuration(50_000_000),
+        ..extender(&server.url())
+    };
+    let server = LoopbackServer::http(Play::Unfinished(String::new())).await;
     let answer = ask(&impatient(&server), &filter(&["m"])).await;
     let complaint = format!(
         r#"Post "{}/filter": context deadline exceeded (Client.Timeout exceeded while awaiting headers)"#,
@@ -311,7 +313,7 @@ async fn an_answer_comes_in_time_or_not_at_all() {
     );
     assert_eq!(answer, Err(complaint));
     let half = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{";
-    let server = FakeExtender::start(Answer::Unfinished(half.to_owned())).await;
+    let server = LoopbackServer::http(Play::Unfinished(half.to_owned())).await;
     let error = ask(&impatient(&server), &filter(&["m"])).await.expect_err("half an answer is none");
     assert!(error.contains("context deadline exceeded"), "{error}");
 }
@@ -319,7 +321,7 @@ async fn an_answer_comes_in_time_or_not_at_all() {
 #[tokio::test]
 async fn half_an_answer_is_none() {
     let half = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}";
-    let server = FakeExtender::start(Answer::Cut(half.to_owned())).await;
+    let server = LoopbackServer::http(Play::Cut(half.to_owned())).await;
     let error = ask(&extender(&server.url()), &bind()).await.expect_err("half an answer is none");
     let beginning = format!("cannot read the answer to bind of the extender at URL {}/bind: ", server.url());
     assert!(error.starts_with(&beginning), "{error}");
@@ -357,8 +359,8 @@ async fn an_answer_has_a_limit() {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{long}\r\n0\r\n\r\n",
         long.len()
     );
-    for answer in [Answer::ok(&long), Answer::Whole(chunked)] {
-        let server = FakeExtender::start(answer).await;
+    for answer in [Play::ok(&long), Play::Whole(chunked)] {
+        let server = LoopbackServer::http(answer).await;
         let mut client = ExtenderClient::new(&extender(&server.url())).expect("can be set up");
         assert_eq!(client.ask(&bind()).await, Ok(ExtenderAnswer::Bound));
         client.answer_bytes_max = long.len() - 1;
@@ -373,7 +375,7 @@ async fn an_answer_has_a_limit() {
 
 #[tokio::test]
 async fn connections_are_used_again() {
-    let server = FakeExtender::start(Answer::ok("{}")).await;
+    let server = LoopbackServer::http(Play::ok("{}")).await;
     let client = ExtenderClient::new(&extender(&server.url())).expect("can be set up");
     for _ in 0..5 {
         assert_eq!(client.ask(&bind()).await, Ok(ExtenderAnswer::Bound));

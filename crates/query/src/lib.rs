@@ -14,8 +14,6 @@ mod prometheus;
 mod tls;
 
 #[cfg(test)]
-mod fake;
-#[cfg(test)]
 mod tests;
 
 pub use asker::{Asked, Asker, Inquirer};

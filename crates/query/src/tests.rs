@@ -7,12 +7,12 @@ use bytes::Bytes;
 use serde::Deserialize;
 use supercargo_client::ApiServer;
 use supercargo_client::fake::{Answer, Fake};
+use supercargo_client::loopback::{LoopbackServer, Play, head};
 use supercargo_framework::{
     Endpoint, HttpSource, LineSource, PrometheusSource, Query, QuerySource, Question, fact_kind,
 };
 use supercargo_model::{Kind, KindId, Timestamp};
 
-use crate::fake::{FakeServer, Play, head};
 use crate::{Asked, Asker, FailureKind, Inquirer};
 
 /// The time of all tests, in seconds.
@@ -120,7 +120,7 @@ async fn whatever_a_server_does_there_is_an_answer_or_a_reason_in_time() {
         (Play::Whole(gzip.to_owned()), Err((Unreadable, "answers compressed (gzip)"))),
     ];
     for (play, expected) in table {
-        let server = FakeServer::http(play.clone()).await;
+        let server = LoopbackServer::http(play.clone()).await;
         let is_slow = matches!(play, Play::Unfinished(_));
         let deadline = if is_slow { Duration::from_millis(200) } else { Duration::from_secs(10) };
         let asked = ask(query(prometheus(&server.url())).within(deadline)).await;
@@ -161,7 +161,7 @@ async fn nobody_there_is_a_reason_too() {
 
 #[tokio::test]
 async fn requests_have_the_headers_the_body_and_the_token_of_the_moment() {
-    let server = FakeServer::http(Play::ok(r#"{"n1": 1}"#)).await;
+    let server = LoopbackServer::http(Play::ok(r#"{"n1": 1}"#)).await;
     let folder = tempfile::tempdir().expect("there is room for files");
     let token = folder.path().join("token");
     std::fs::write(&token, "first\n").expect("it can be written");
@@ -175,17 +175,14 @@ async fn requests_have_the_headers_the_body_and_the_token_of_the_moment() {
     assert_eq!(words(&asker.ask(now).await), Ok("n1 1".to_owned()));
     let received = server.received();
     for (request, token) in received.iter().zip(["first", "second"]) {
-        let has = |text: &str| request.lines().any(|line| line.eq_ignore_ascii_case(text));
-        assert!(request.starts_with("POST /load?a=b HTTP/1.1\r\n"), "{request}");
-        assert!(has(&format!("authorization: Bearer {token}")) && has("x-scope-orgid: Me"), "{request}");
-        assert!(
-            has("content-type: application/json") && request.ends_with(r#"{"window":"5m"}"#),
-            "{request}"
-        );
-        assert!(
-            has(&format!("host: {}", server.address())) && !request.contains("accept-encoding"),
-            "{request}"
-        );
+        assert_eq!(request.line, "POST /load?a=b HTTP/1.1");
+        assert_eq!(request.body, r#"{"window":"5m"}"#);
+        let has = |text: String| request.headers.contains(&text);
+        assert!(has(format!("authorization: Bearer {token}")), "{request:?}");
+        assert!(has("x-scope-orgid: Me".to_owned()), "{request:?}");
+        assert!(has("content-type: application/json".to_owned()), "{request:?}");
+        assert!(has(format!("host: {}", server.address())), "{request:?}");
+        assert!(!request.headers.iter().any(|header| header.starts_with("accept-encoding")), "{request:?}");
     }
     assert_eq!((received.len(), server.connections()), (2, 1), "one connection is enough");
 
@@ -220,7 +217,7 @@ async fn a_line_is_answered_by_a_line_or_by_the_end() {
         (Play::Flood(String::new()), Err((TooLong, "more than 1048576 bytes"))),
     ];
     for (play, expected) in table {
-        let server = FakeServer::lines(play.clone()).await;
+        let server = LoopbackServer::lines(play.clone()).await;
         let deadline =
             Duration::from_millis(if matches!(expected, Err((TimedOut, _))) { 200 } else { 10_000 });
         let source = LineSource::new(server.address(), "getSuggestion");
@@ -232,7 +229,8 @@ async fn a_line_is_answered_by_a_line_or_by_the_end() {
             }
             (found, expected) => panic!("{play:?}: {found:?} instead of {expected:?}"),
         }
-        assert_eq!(server.received(), ["getSuggestion"]);
+        let asked: Vec<String> = server.received().into_iter().map(|received| received.line).collect();
+        assert_eq!(asked, ["getSuggestion"]);
         assert!(server.sent() < 64 << 20, "{} bytes were read of a flood", server.sent());
     }
 }
@@ -301,7 +299,7 @@ async fn a_question_about_a_pod_is_answered_or_not_in_time() {
         (Play::Cut("1".repeat(101)), Err(FailureKind::TooLong)),
     ];
     for (play, expected) in table {
-        let server = FakeServer::lines(play.clone()).await;
+        let server = LoopbackServer::lines(play.clone()).await;
         let source = LineSource::new(server.address(), "getSuggestion").into();
         let inquirer = Inquirer::new(&nobody());
         let found = inquirer.ask(&question, &source, Timestamp::from_seconds(NOW)).await;

@@ -13,7 +13,7 @@ use supercargo_framework::ExtenderAnswer;
 
 use super::{ask, bind, extender};
 use crate::ExtenderClient;
-use crate::fake::{Answer, FakeExtender};
+use supercargo_client::loopback::{LoopbackServer, Play};
 
 /// A certificate and its key.
 struct Identity {
@@ -97,11 +97,11 @@ fn config(server: &Identity, authority_of_clients: Option<&Identity>) -> ServerC
     builder.with_single_cert(vec![certificate], key).expect("the key belongs to the certificate")
 }
 
-async fn server_of(identity: &Identity) -> FakeExtender {
-    FakeExtender::start_tls(Answer::ok("{}"), config(identity, None)).await
+async fn server_of(identity: &Identity) -> LoopbackServer {
+    LoopbackServer::https(Play::ok("{}"), config(identity, None)).await
 }
 
-fn secure(server: &FakeExtender, tls: ExtenderTlsConfig) -> Extender {
+fn secure(server: &LoopbackServer, tls: ExtenderTlsConfig) -> Extender {
     Extender {
         enable_https: true,
         tls_config: Some(tls),
@@ -188,7 +188,7 @@ async fn without_an_authority_enable_https_trusts_anyone() {
     extender.tls_config = Some(ExtenderTlsConfig { insecure: true, ..ExtenderTlsConfig::default() });
     assert_eq!(ask(&extender, &bind()).await, Ok(ExtenderAnswer::Bound));
     // And it is the address that says whether TLS is spoken.
-    let plain = FakeExtender::start(Answer::ok("{}")).await;
+    let plain = LoopbackServer::http(Play::ok("{}")).await;
     let extender = Extender { enable_https: true, ..super::extender(&plain.url()) };
     assert_eq!(ask(&extender, &bind()).await, Ok(ExtenderAnswer::Bound));
 }
@@ -197,7 +197,7 @@ async fn without_an_authority_enable_https_trusts_anyone() {
 async fn the_client_says_who_it_is() {
     let identity = Identity::own(&["127.0.0.1"], |_| {});
     let client = Identity::own(&["scheduler"], |_| {});
-    let server = FakeExtender::start_tls(Answer::ok("{}"), config(&identity, Some(&client))).await;
+    let server = LoopbackServer::https(Play::ok("{}"), config(&identity, Some(&client))).await;
     let data =
         ExtenderTlsConfig { cert_data: client.pem(), key_data: client.key_pem(), ..trusting(&identity) };
     assert_eq!(ask(&secure(&server, data.clone()), &bind()).await, Ok(ExtenderAnswer::Bound));

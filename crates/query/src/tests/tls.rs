@@ -11,8 +11,8 @@ use supercargo_framework::{Endpoint, HttpSource, QueryTls};
 use supercargo_model::Timestamp;
 
 use super::{NOW, nobody, query, words};
-use crate::fake::{FakeServer, Play};
 use crate::{Asker, FailureKind};
+use supercargo_client::loopback::{LoopbackServer, Play};
 
 /// An authority, and a certificate that it has signed.
 struct Authority {
@@ -85,7 +85,7 @@ async fn servers_are_trusted_by_what_the_query_says() {
         ),
     ];
     for (name, tls, expected) in table {
-        let server = FakeServer::https(Play::ok(r#"{"n1": 1}"#), server(&authority, name, None)).await;
+        let server = LoopbackServer::https(Play::ok(r#"{"n1": 1}"#), server(&authority, name, None)).await;
         let endpoint = Endpoint::new(format!("https://localhost:{}", server.port())).tls(tls.clone());
         let found = words(&super::ask(query(HttpSource::get(endpoint))).await);
         assert_eq!(
@@ -100,7 +100,7 @@ async fn servers_are_trusted_by_what_the_query_says() {
 async fn files_that_change_count_from_then_on() {
     let (authority, clients, others) = (Authority::new(), Authority::new(), Authority::new());
     let config = server(&authority, "localhost", Some(&clients));
-    let server = FakeServer::https(Play::ok(r#"{"n1": 1}"#), config).await;
+    let server = LoopbackServer::https(Play::ok(r#"{"n1": 1}"#), config).await;
     let folder = tempfile::tempdir().expect("there is room for files");
     let write = |issuer: &Authority| {
         let (certificate, key) = issuer.signed("client");

@@ -1,9 +1,10 @@
-//! A server on the loopback device that answers everybody the same, in ways that servers should not.
+//! A server on the loopback device that answers everybody the same, as servers do or in ways that they should not: for tests of clients.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -11,7 +12,7 @@ use tokio_rustls::rustls::ServerConfig;
 
 /// What the server does with a request.
 #[derive(Clone, Debug)]
-pub(crate) enum Play {
+pub enum Play {
     /// Sends this; the connection can be used again.
     Whole(String),
     /// Sends this, and then nothing, while the connection stays.
@@ -22,47 +23,72 @@ pub(crate) enum Play {
     Flood(String),
 }
 
-pub(crate) struct FakeServer {
+/// The server. It ends with the runtime of the test.
+#[derive(Debug)]
+pub struct LoopbackServer {
     address: SocketAddr,
     state: Arc<State>,
 }
 
+/// A request that came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// The first line, such as `POST /filter HTTP/1.1`.
+    pub line: String,
+    /// `name: value`, names in lower case, sorted.
+    pub headers: Vec<String>,
+    /// What follows.
+    pub body: String,
+}
+
+impl Received {
+    /// The body as JSON.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).expect("the body is JSON")
+    }
+}
+
+#[derive(Debug)]
 struct State {
     play: Play,
     /// Whether requests are lines, and not HTTP.
     is_lines: bool,
-    received: Mutex<Vec<String>>,
+    received: Mutex<Vec<Received>>,
     connections: AtomicUsize,
     sent: AtomicU64,
 }
 
 impl Play {
     /// A good answer.
-    pub(crate) fn ok(body: &str) -> Self {
+    pub fn ok(body: &str) -> Self {
         Play::Whole(head("200 OK", body.len()) + body)
     }
 
     /// An answer with this status.
-    pub(crate) fn status(status: &str, body: &str) -> Self {
+    pub fn status(status: &str, body: &str) -> Self {
         Play::Whole(head(status, body.len()) + body)
     }
 }
 
 /// What stands before a body of that length.
-pub(crate) fn head(status: &str, length: usize) -> String {
+pub fn head(status: &str, length: usize) -> String {
     format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n")
 }
 
-impl FakeServer {
-    pub(crate) async fn http(play: Play) -> Self {
+impl LoopbackServer {
+    /// Speaks HTTP.
+    pub async fn http(play: Play) -> Self {
         Self::listen(play, false, None).await
     }
 
-    pub(crate) async fn lines(play: Play) -> Self {
+    /// Is asked by lines.
+    pub async fn lines(play: Play) -> Self {
         Self::listen(play, true, None).await
     }
 
-    pub(crate) async fn https(play: Play, config: ServerConfig) -> Self {
+    /// Speaks HTTP over TLS.
+    pub async fn https(play: Play, config: ServerConfig) -> Self {
         Self::listen(play, false, Some(TlsAcceptor::from(Arc::new(config)))).await
     }
 
@@ -94,32 +120,36 @@ impl FakeServer {
                 });
             }
         });
-        FakeServer { address, state }
+        LoopbackServer { address, state }
     }
 
-    pub(crate) fn port(&self) -> u16 {
+    /// Its port.
+    pub fn port(&self) -> u16 {
         self.address.port()
     }
 
-    pub(crate) fn url(&self) -> String {
+    /// `http://` and its address.
+    pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    pub(crate) fn address(&self) -> String {
+    /// Its address, with the port.
+    pub fn address(&self) -> String {
         self.address.to_string()
     }
 
-    /// What was asked so far: heads in lower case with their bodies, or lines.
-    pub(crate) fn received(&self) -> Vec<String> {
+    /// What was asked so far.
+    pub fn received(&self) -> Vec<Received> {
         self.state.received.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn connections(&self) -> usize {
+    /// How many connections were made to it.
+    pub fn connections(&self) -> usize {
         self.state.connections.load(Ordering::SeqCst)
     }
 
     /// How many bytes went out.
-    pub(crate) fn sent(&self) -> u64 {
+    pub fn sent(&self) -> u64 {
         self.state.sent.load(Ordering::SeqCst)
     }
 }
@@ -149,21 +179,24 @@ impl State {
     }
 
     /// None when the connection is closed.
-    async fn receive(&self, stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
+    async fn receive(&self, stream: &mut (impl AsyncRead + Unpin)) -> Option<Received> {
         let end: &[u8] = if self.is_lines { b"\n" } else { b"\r\n\r\n" };
         let mut head = Vec::new();
         while !head.ends_with(end) {
             head.push(stream.read_u8().await.ok()?);
         }
         let head = String::from_utf8(head).expect("heads are text");
-        if self.is_lines {
-            return Some(head.trim_end().to_owned());
-        }
-        let lower = head.to_lowercase();
-        let length = lower.lines().find_map(|line| line.strip_prefix("content-length: "));
+        let mut lines = head.trim_end().lines();
+        let line = lines.next().unwrap_or_default().to_owned();
+        let header = |line: &str| {
+            let (name, value) = line.split_once(": ").expect("a header has a value");
+            format!("{}: {value}", name.to_lowercase())
+        };
+        let mut headers: Vec<String> = lines.map(header).collect();
+        headers.sort();
+        let length = headers.iter().find_map(|header| header.strip_prefix("content-length: "));
         let mut body = vec![0; length.map_or(0, |length| length.parse().expect("a number"))];
         stream.read_exact(&mut body).await.ok()?;
-        // The values of headers are told apart by their case.
-        Some(head.trim_end().to_owned() + "\n" + &String::from_utf8(body).expect("bodies are text"))
+        Some(Received { line, headers, body: String::from_utf8(body).expect("bodies are text") })
     }
 }
