@@ -4,7 +4,6 @@
 //! the figure to look at, because machines are shared.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use divan::{Bencher, black_box};
 use supercargo_config::{build_profiles, load};
@@ -160,17 +159,12 @@ fn first_decision_of_clone(bencher: Bencher<'_, '_>) {
 }
 
 fn scheduler() -> Scheduler {
-    let options = SchedulerOptions {
-        engine: EngineOptions {
-            rules: Rules::LIVE,
-            seed: Seed(1),
-            fixes: Fixes::default(),
-            indexing: Indexing::On,
-        },
-        initial_backoff: Duration::from_secs(1),
-        max_backoff: Duration::from_secs(10),
-        max_unschedulable: Duration::from_secs(300),
-    };
+    let options = SchedulerOptions::new(EngineOptions {
+        rules: Rules::LIVE,
+        seed: Seed(1),
+        fixes: Fixes::default(),
+        indexing: Indexing::On,
+    });
     let decoder = Needs::of(&[profile()]).decoder();
     let mut scheduler = Scheduler::new(vec![profile()], options);
     let mut put = |object: serde_json::Value| {

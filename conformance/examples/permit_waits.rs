@@ -57,17 +57,12 @@ fn main() {
     let loaded = load(CONFIG).expect("the configuration is right");
     let profiles = build_profiles(&loaded.kube, &registry).expect("the profile is right");
     let decoder = Needs::of(&profiles).decoder();
-    let options = SchedulerOptions {
-        engine: EngineOptions {
-            rules: Rules::LIVE,
-            seed: Seed(1),
-            fixes: Fixes::default(),
-            indexing: Indexing::On,
-        },
-        initial_backoff: Duration::from_secs(1),
-        max_backoff: Duration::from_secs(10),
-        max_unschedulable: Duration::from_secs(300),
-    };
+    let options = SchedulerOptions::new(EngineOptions {
+        rules: Rules::LIVE,
+        seed: Seed(1),
+        fixes: Fixes::default(),
+        indexing: Indexing::On,
+    });
     let mut scheduler = Scheduler::new(profiles, options);
     let now = Timestamp::from_seconds(1_000_000);
     let put = |scheduler: &mut Scheduler, object: serde_json::Value| {

@@ -123,17 +123,12 @@ pub(super) struct World {
 }
 
 fn options() -> SchedulerOptions {
-    SchedulerOptions {
-        engine: EngineOptions {
-            rules: Rules::LIVE,
-            seed: Seed(1),
-            fixes: Fixes::default(),
-            indexing: Indexing::On,
-        },
-        initial_backoff: Duration::from_secs(1),
-        max_backoff: Duration::from_secs(10),
-        max_unschedulable: Duration::from_secs(300),
-    }
+    SchedulerOptions::new(EngineOptions {
+        rules: Rules::LIVE,
+        seed: Seed(1),
+        fixes: Fixes::default(),
+        indexing: Indexing::On,
+    })
 }
 
 fn extenders(setup: Setup) -> Vec<ExtenderSettings> {

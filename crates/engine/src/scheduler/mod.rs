@@ -76,6 +76,18 @@ pub struct SchedulerOptions {
     pub max_unschedulable: Duration,
 }
 
+impl SchedulerOptions {
+    /// With the delays that kube-scheduler has if nobody says otherwise.
+    pub fn new(engine: EngineOptions) -> Self {
+        SchedulerOptions {
+            engine,
+            initial_backoff: Duration::from_secs(1),
+            max_backoff: Duration::from_secs(10),
+            max_unschedulable: Duration::from_secs(300),
+        }
+    }
+}
+
 /// Something for the driver to do.
 #[derive(Clone, Debug)]
 pub struct Order {

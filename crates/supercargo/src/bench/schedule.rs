@@ -135,15 +135,7 @@ fn arrival(number: usize) -> Timestamp {
 
 /// All pods come, then all are tried.
 fn run_once(profile: &Profile, nodes: usize, pods: usize) -> anyhow::Result<Run> {
-    let mut scheduler = Scheduler::new(
-        vec![profile.clone()],
-        SchedulerOptions {
-            engine: engine_options(),
-            initial_backoff: Duration::from_secs(1),
-            max_backoff: Duration::from_secs(10),
-            max_unschedulable: Duration::from_secs(300),
-        },
-    );
+    let mut scheduler = Scheduler::new(vec![profile.clone()], SchedulerOptions::new(engine_options()));
     let maker = NodeMaker::new(NodeKind::Plain);
     for number in 0..nodes {
         scheduler.put(Decoded::Node(Box::new(maker.node(number))), NOW);
