@@ -219,24 +219,20 @@ impl Reads {
 
     /// Why the answers about nodes of a plugin that reads this cannot be kept from one pod to the next, if they cannot.
     pub fn unkept(&self) -> Option<&'static str> {
-        let own = [
-            (PodField::Name, "it reads the pods' names"),
-            (PodField::Timestamps, "it reads the pods' times"),
-            (PodField::Status, "it reads the pods' statuses"),
-            (PodField::Progress, "it reads the pods' progress"),
-        ];
-        let own = own.into_iter().filter(|(field, _)| !self.alike && self.pod.contains(*field));
-        let more = [
+        let own = |field| !self.alike && self.pod.contains(field);
+        let reasons = [
+            // Who reads everything reads whole objects too: that says most.
+            (self.raw_objects, "it reads whole objects, or does not say what it reads"),
+            (own(PodField::Name), "it reads the pods' names"),
+            (own(PodField::Timestamps), "it reads the pods' times"),
+            (own(PodField::Status), "it reads the pods' statuses"),
+            (own(PodField::Progress), "it reads the pods' progress"),
             (self.time, "it reads the time"),
             (self.memory, "it reads what it remembers"),
-            (self.raw_objects, "it reads whole objects, or does not say what it reads"),
             (self.topology, "it reads which pods run in topology domains"),
             (!self.pods.is_nothing(), "it reads where pods stand"),
         ];
-        // What says most comes first: who reads everything reads whole objects too.
-        let raw = more[2].0.then_some(more[2].1);
-        let more = more.into_iter().filter(|(reads, _)| *reads).map(|(_, why)| why);
-        raw.or_else(|| own.map(|(_, why)| why).chain(more).next())
+        reasons.into_iter().find_map(|(reads, why)| reads.then_some(why))
     }
 
     /// Also reads which pods run in the node's topology domains.
