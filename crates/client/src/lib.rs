@@ -39,7 +39,7 @@ pub use connect::{ConnectError, ConnectOptions, Search, chain, hostname};
 pub use error::RequestError;
 pub use limiter::RateLimit;
 pub use pool::Answer;
-pub use request::{AnswerBody, ApiServer, RequestBody, SILENCE_MAX};
+pub use request::{AnswerBody, ApiServer, RequestBody, SILENCE_MAX, socket_of};
 pub use rights::MissingRights;
 pub use supercargo_api::{Call, MERGE_PATCH, STRATEGIC_MERGE_PATCH};
 pub use tls::{AnyCertificate, TrustedRoots};

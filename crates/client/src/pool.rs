@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::os::fd::{AsRawFd, RawFd};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -117,9 +118,13 @@ impl Pool {
         let mut connector = self.connector.clone();
         poll_fn(|context| connector.poll_ready(context)).await?;
         let stream = connector.call(self.server.clone()).await?;
+        let socket = match &stream {
+            MaybeHttpsStream::Http(stream) => stream.inner().as_raw_fd(),
+            MaybeHttpsStream::Https(stream) => stream.inner().get_ref().0.inner().inner().as_raw_fd(),
+        };
         let mut builder = http1::Builder::new();
         let (sender, driver) = builder.max_buf_size(READ_BUFFER_BYTES_MAX).handshake(stream).await?;
-        Ok(Box::new(Connection { sender, driver, is_over: false, generation }))
+        Ok(Box::new(Connection { sender, driver, socket, is_over: false, generation }))
     }
 }
 
@@ -152,6 +157,7 @@ impl Idle {
 struct Connection {
     sender: SendRequest<RequestBody>,
     driver: http1::Connection<MaybeHttpsStream<TokioIo<TcpStream>>, RequestBody>,
+    socket: RawFd,
     /// Whether the driver has ended, with or without an error; it must not be polled then.
     is_over: bool,
     generation: u64,
@@ -190,6 +196,13 @@ pub struct Answer {
     /// None after the end.
     connection: Option<Box<Connection>>,
     idle: Arc<Mutex<Idle>>,
+}
+
+impl Answer {
+    /// The socket that the answer comes on, unless it has ended.
+    pub(crate) fn socket(&self) -> Option<RawFd> {
+        self.connection.as_ref().map(|connection| connection.socket)
+    }
 }
 
 impl Body for Answer {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -74,6 +75,14 @@ pub type RequestBody = Full<Bytes>;
 
 /// The body of an answer: from the connections themselves, or from a service that was given.
 pub type AnswerBody = Either<Answer, UnsyncBoxBody<Bytes, BoxError>>;
+
+/// The socket that an answer comes on, if it comes on one and has not ended.
+pub fn socket_of(body: &AnswerBody) -> Option<RawFd> {
+    match body {
+        Either::Left(answer) => answer.socket(),
+        Either::Right(_) => None,
+    }
+}
 
 impl ApiServer {
     /// The server that a service is: whatever answers requests, such as a closure of a test.

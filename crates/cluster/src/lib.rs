@@ -18,6 +18,7 @@ mod memory_store;
 mod order_log;
 mod perform;
 mod queries;
+mod rest;
 mod tasks;
 mod watch;
 mod watches;
@@ -26,8 +27,9 @@ pub use driver::{Command, Driver, DriverOptions, ReloadRefused, RenderedPage, Re
 pub use heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
 pub use limited_log::{Admission, LOG_INTERVAL, LOG_LINES_MAX, LimitedLog, LogLimiter, Suppressed};
 pub use memory_store::MemoriesPlace;
-pub use perform::{Concluded, OrderOutcome, Performer, PerformerOptions, rest_after_bindings};
+pub use perform::{Concluded, OrderOutcome, Performer, PerformerOptions};
 pub use queries::{QueryLine, QueryStatuses};
+pub use rest::{end_rest, rest_after_bindings};
 pub use tasks::{Supervisor, Task, TaskEnd, TaskEndCause, Tasks};
 pub use watch::{
     ListError, ListRequest, NODES, PODS, PODS_NOT_FINISHED, WatchEvent, WatchRequest, Watched, WholeList,

@@ -5,7 +5,6 @@
 
 mod queues;
 mod requests;
-mod rest;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -29,7 +28,6 @@ use crate::order_log::OrderLog;
 use crate::tasks::{Task, Tasks};
 use queues::{Job, Lane, Queues};
 use requests::Requests;
-pub use rest::rest_after_bindings;
 use supercargo_client::ApiServer;
 use supercargo_client::Clock;
 use supercargo_client::WriteGate;
@@ -275,7 +273,7 @@ impl Dispatcher {
                     }));
                 }
                 Job::Bind { ticket, pod, node } => {
-                    rest::binding_sent();
+                    crate::rest::binding_sent();
                     self.shared.bindings_waiting.fetch_sub(1, Ordering::Relaxed);
                     let (requests, lane) = (self.requests.fork(), Lane::Bindings(pod.uid.clone()));
                     self.spawn(

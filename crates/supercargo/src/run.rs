@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use supercargo_client::{ApiServer, Clock, hostname};
-use supercargo_cluster::rest_after_bindings;
+use supercargo_cluster::{end_rest, rest_after_bindings};
 use supercargo_framework::Registry;
 use supercargo_operations::flags::RunFlags;
 use supercargo_operations::leader::new_identity;
@@ -74,8 +74,9 @@ struct SchedulingThread {
 
 impl SchedulingThread {
     fn start() -> std::io::Result<Self> {
-        let runtime =
-            Builder::new_current_thread().enable_all().on_thread_park(rest_after_bindings).build()?;
+        let mut builder = Builder::new_current_thread();
+        builder.enable_all().on_thread_park(rest_after_bindings).on_thread_unpark(end_rest);
+        let runtime = builder.build()?;
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel::<()>();
         std::thread::Builder::new().name("scheduling".to_owned()).spawn(move || {

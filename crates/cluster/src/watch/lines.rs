@@ -6,7 +6,9 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use tokio::time::timeout;
 
-use supercargo_client::{AnswerBody, chain};
+use supercargo_client::{AnswerBody, chain, socket_of};
+
+use crate::rest::Listening;
 
 /// No object is larger than this; etcd takes 1.5 MiB, and JSON is not much longer than what it keeps.
 const LINE_BYTES_MAX: usize = 32 << 20;
@@ -18,6 +20,8 @@ pub(super) struct Lines {
     chunk: Bytes,
     /// The beginning of a line that the chunks so far do not complete.
     begun: Vec<u8>,
+    /// The thread that schedules is told of what comes, if that is what it waits for.
+    _listening: Option<Listening>,
 }
 
 /// Why there is no next line.
@@ -31,7 +35,13 @@ pub(super) enum LinesError {
 
 impl Lines {
     pub(super) fn new(body: AnswerBody) -> Self {
-        Lines { body, chunk: Bytes::new(), begun: Vec::new() }
+        Lines { body, chunk: Bytes::new(), begun: Vec::new(), _listening: None }
+    }
+
+    /// Lines that the thread which schedules waits for when it rests.
+    pub(super) fn awaited(body: AnswerBody) -> Self {
+        let listening = socket_of(&body).and_then(Listening::to);
+        Lines { _listening: listening, ..Lines::new(body) }
     }
 
     /// The next whole line; none at the end. A last line without its end was cut, and is left out. Nothing is lost if the

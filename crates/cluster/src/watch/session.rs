@@ -316,6 +316,7 @@ impl Session {
             self.selection()
         );
         match self.server.open(&path).await {
+            Ok(body) if self.kind() == KindId::POD => Ok(Lines::awaited(body)),
             Ok(body) => Ok(Lines::new(body)),
             Err(error) => Err(self.stop_of(asked, error).await),
         }
