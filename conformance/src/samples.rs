@@ -1,5 +1,7 @@
 //! Plugins as authors write them, one for each way to stay on the index: for benchmarks, and to compare with the plain way.
 
+mod even_racks;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +10,8 @@ use supercargo_framework::{
     Point, PreFilter, PreFilterResult, PreScore, Profile, Reads, Registry, Reserve, Score, Status,
 };
 use supercargo_model::{Kind, KindId, LabelLookup as _, NodeRef, Pod, Row};
+
+pub use even_racks::EvenRacks;
 
 const ZONE: &str = "topology.kubernetes.io/zone";
 /// The label of pods that must not be in a zone.

@@ -13,6 +13,7 @@ use supercargo_engine::{
 use supercargo_framework::{
     Acts, AskedActs, Context, Cycle, Fixes, Memories, Nomination, Plugin as _, Profile,
 };
+use supercargo_model::pod::VolumeSource;
 use supercargo_model::{Interner, Pod, ReadableKind, Row, Snapshot, Timestamp};
 
 use crate::profiles::Profiles;
@@ -218,7 +219,21 @@ impl<S: Subject> Court<S> {
         let interner = if decide.foreign { &mut stranger } else { self.subject.interner() };
         let Some(pod) = self.world.pending(decide.pod, decide.template, interner) else { return Ok(()) };
         let snapshot = self.subject.snapshot();
+        let answered = self.subject.index_statistics().answered;
         let actual = self.subject.decide(&pod, self.world.time());
+        if pod
+            .spec
+            .volumes
+            .iter()
+            .any(|volume| matches!(volume.source, VolumeSource::Claim(_) | VolumeSource::Ephemeral))
+        {
+            let by_index = self.subject.index_statistics().answered > answered;
+            let ways = [
+                "index: left to the plain way for a pod with claims",
+                "index: decided for a pod with claims",
+            ];
+            coverage.count(ways[usize::from(by_index)]);
+        }
         let profiles = self.profiles.clone();
         let profile = profiles.iter().find(|profile| *profile.scheduler_name == *pod.spec.scheduler_name);
         let (Some(profile), Some(actual)) = (profile, &actual) else {
@@ -457,7 +472,9 @@ impl Coverage {
             ("index: class worked out", statistics.classes_made),
             ("index: class dropped", statistics.classes_dropped),
             ("index: base dropped", statistics.bases_dropped),
+            ("index: planes of a class's own dropped", statistics.planes_dropped),
             ("index: decided with planes of a class's own", statistics.with_own_planes),
+            ("index: decided by the counts of small domains", statistics.by_domain_counts),
             ("index: decided in the base that is nobody's own", statistics.as_guest),
             ("index: decided row by row", statistics.row_by_row),
         ];

@@ -66,6 +66,7 @@ const EXPECTED: &[&str] = &[
     "volume put",
     "volume removed",
     "CSI node put",
+    "attachment put",
     "storage capacity put",
     "node load put",
     "device class put",
@@ -110,6 +111,7 @@ const EXPECTED: &[&str] = &[
     "rejected by VolumeZone",
     "rejected by SampleAvoidZone",
     "rejected by SampleBudget",
+    "rejected by SampleEvenRacks",
     "scored differently by ImageLocality",
     "scored differently by InterPodAffinity",
     "scored differently by NodeAffinity",
@@ -120,10 +122,14 @@ const EXPECTED: &[&str] = &[
     "scored differently by SampleLeastLoaded",
     "scored differently by SampleLeastTraffic",
     "scored differently by SampleNodeNumber",
+    "scored differently by SampleEvenRacks",
     "index: decided",
     "index: left to the plain way",
     "index: class worked out",
     "index: decided row by row",
+    "index: decided by the counts of small domains",
+    "index: decided for a pod with claims",
+    "index: left to the plain way for a pod with claims",
 ];
 
 /// What happens to what an engine keeps where it may keep little.
@@ -132,7 +138,9 @@ const EXPECTED_IN_LITTLE_ROOM: &[&str] = &[
     "index: everything forgotten",
     "index: class dropped",
     "index: base dropped",
+    "index: planes of a class's own dropped",
     "index: decided with planes of a class's own",
+    "index: decided by the counts of small domains",
     "index: decided in the base that is nobody's own",
 ];
 
@@ -178,9 +186,11 @@ fn tight(Seed(seed): Seed) -> IndexLimits {
     let lowered = [
         (&mut limits.classes, 3),
         (&mut limits.addresses, 4),
+        (&mut limits.likenesses, 2),
         (&mut limits.idle_shapes, 0),
         (&mut limits.keys, 2),
         (&mut limits.singles, 1),
+        (&mut limits.domains, 1),
         (&mut limits.parts, 8),
         (&mut limits.planes, 8),
         (&mut limits.eager_bases, 1),

@@ -13,7 +13,7 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 pub(crate) const SCHEDULERS: [&str; 4] = ["default-scheduler", "second", "third", "fourth"];
 
 /// How many profiles, the last ones, have plugins that others write.
-pub(crate) const SAMPLED: usize = 7;
+pub(crate) const SAMPLED: usize = 8;
 
 /// All profiles, each read once.
 #[derive(Debug)]
@@ -45,20 +45,21 @@ impl Profiles {
 
 /// The default profile with plugins that others write, each by itself and all together; what they read is theirs to say.
 fn with_samples(default: &Profile) -> [Profile; SAMPLED] {
-    let adds: [fn(&mut Profile); 5] = [
+    let adds: [fn(&mut Profile); 6] = [
         |profile| samples::add::<samples::AvoidZone>(profile, 0),
         |profile| samples::add::<samples::Budget>(profile, 0),
         |profile| samples::add::<samples::LeastLoaded>(profile, 3),
         |profile| samples::add::<samples::LeastTraffic>(profile, 5),
         |profile| samples::add::<samples::NodeNumber>(profile, 2),
+        |profile| samples::add::<samples::EvenRacks>(profile, 4),
     ];
     let with = |adds: &[fn(&mut Profile)]| {
         let mut profile = default.clone();
         adds.iter().for_each(|add| add(&mut profile));
         profile
     };
-    let [a, b, c, d, e] = adds.map(|add| with(&[add]));
-    [a, b, c, d, e, with(&adds), with(&adds)]
+    let [a, b, c, d, e, f] = adds.map(|add| with(&[add]));
+    [a, b, c, d, e, f, with(&adds), with(&adds)]
 }
 
 fn read(profile: &Value, registry: &Registry) -> Profile {

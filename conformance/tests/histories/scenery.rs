@@ -3,8 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::chance::Chance;
-use crate::templates::{APPS, CLAIMS, CONTROLLERS, HOST, NAMESPACES, RACK, ZONE};
+use crate::templates::{APPS, CLAIMS, CONTROLLERS, HOST, NAMESPACES, OWN_CLAIMS, RACK, ZONE};
 
+/// The last four are bound to one claim each, if that is there.
+const VOLUMES: [&str; 8] = ["v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7"];
 const DRIVERS: [&str; 2] = ["one.csi.example.com", "two.csi.example.com"];
 
 /// Changes a node. With `true`, nodes do not agree on how large an image is.
@@ -30,6 +32,11 @@ pub(crate) fn node(chance: &mut Chance, name: &str, odd: bool) -> Value {
         "spec": {},
         "status": { "allocatable": {} },
     });
+    if chance.percent(75) {
+        // Two nodes to a rack, so that a cluster has many of them.
+        let number: usize = name.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(0);
+        node["metadata"]["labels"][RACK] = json!(format!("r{}", number / 2));
+    }
     resize(chance, &mut node, odd);
     if chance.percent(50) {
         relabel(chance, &mut node, odd);
@@ -168,12 +175,12 @@ pub(crate) fn object(chance: &mut Chance, version: usize, node_names: &[&str]) -
         }
         10 => ("storage class put", storage_class(chance)),
         11..=13 => {
-            let (namespace, name) =
-                (chance.weighted(&[(5, "default"), (1, "team-a")]), *chance.pick(&CLAIMS));
+            let (namespace, name) = (chance.weighted(&[(5, "default"), (1, "team-a")]), any_claim(chance));
             ("claim put", claim(chance, namespace, name))
         }
         14 | 15 => ("volume put", volume(chance)),
-        16 | 17 if !node_names.is_empty() => ("CSI node put", csi_node(chance, node_names)),
+        16 if !node_names.is_empty() => ("CSI node put", csi_node(chance, node_names)),
+        17 if !node_names.is_empty() => ("attachment put", attachment(chance, node_names)),
         18 => ("storage capacity put", capacity(chance)),
         19..=22 if !node_names.is_empty() => ("node load put", node_load(chance, node_names)),
         _ => {
@@ -197,10 +204,10 @@ pub(crate) fn storage(chance: &mut Chance, version: usize) -> Vec<(&'static str,
     for name in ["static", "made", "now"] {
         all.push(("storage class put", class(name, None)));
     }
-    for name in CLAIMS {
+    for name in CLAIMS.iter().chain(&OWN_CLAIMS) {
         all.push(("claim put", claim(chance, "default", name)));
     }
-    for _ in 0..6 {
+    for _ in 0..10 {
         all.push(("volume put", volume(chance)));
     }
     for name in ["n0", "n1", "n2", "n3"] {
@@ -256,7 +263,7 @@ fn storage_class(chance: &mut Chance) -> Value {
 /// A claim, bound to one of the volumes or to none.
 fn claim(chance: &mut Chance, namespace: &str, name: &str) -> Value {
     let mode = match name {
-        "alone" => "ReadWriteOncePod",
+        _ if name.starts_with("alone") => "ReadWriteOncePod",
         "shared" => "ReadWriteMany",
         _ => "ReadWriteOnce",
     };
@@ -266,13 +273,13 @@ fn claim(chance: &mut Chance, namespace: &str, name: &str) -> Value {
         "metadata": { "name": name, "namespace": namespace, "uid": format!("{namespace}-{name}") },
         "spec": {
             "accessModes": [mode],
-            "storageClassName": chance.weighted(&[(6, "static"), (4, "made"), (1, "now"), (1, "absent")]),
+            "storageClassName": chance.weighted(&[(4, "static"), (6, "made"), (1, "now"), (1, "absent")]),
             "resources": { "requests": { "storage": chance.pick(&["1Gi", "5Gi"]) } },
         },
         "status": { "phase": "Pending" },
     });
     if chance.percent(40) {
-        claim["spec"]["volumeName"] = json!(chance.pick(&["v0", "v1", "v2", "v3"]));
+        claim["spec"]["volumeName"] = json!(chance.pick(&VOLUMES));
         claim["metadata"]["annotations"] = json!({ "pv.kubernetes.io/bind-completed": "yes" });
         claim["status"]["phase"] = json!("Bound");
     }
@@ -280,7 +287,9 @@ fn claim(chance: &mut Chance, namespace: &str, name: &str) -> Value {
 }
 
 fn volume(chance: &mut Chance) -> Value {
-    let name = *chance.pick(&["v0", "v1", "v2", "v3"]);
+    let name = *chance.pick(&VOLUMES);
+    // Two volumes may be one to their driver.
+    let handle = if chance.percent(20) { "v0" } else { name };
     let mut volume = json!({
         "apiVersion": "v1",
         "kind": "PersistentVolume",
@@ -289,7 +298,7 @@ fn volume(chance: &mut Chance) -> Value {
             "capacity": { "storage": chance.pick(&["2Gi", "10Gi"]) },
             "accessModes": ["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"],
             "storageClassName": "static",
-            "csi": { "driver": chance.pick(&DRIVERS), "volumeHandle": name },
+            "csi": { "driver": chance.pick(&DRIVERS), "volumeHandle": handle },
         },
         "status": { "phase": "Available" },
     });
@@ -303,14 +312,41 @@ fn volume(chance: &mut Chance) -> Value {
         volume["metadata"]["labels"] = json!({ ZONE: chance.pick(&["a", "b", "a__c"]) });
     }
     if chance.percent(25) {
-        volume["spec"]["claimRef"] =
-            json!({ "namespace": "default", "name": chance.pick(&CLAIMS), "uid": "" });
+        volume["spec"]["claimRef"] = json!({ "namespace": "default", "name": any_claim(chance), "uid": "" });
     }
     volume
 }
 
+/// Makes a claim one for the ephemeral volume of a pod.
+pub(crate) fn give_to(claim: &mut Value, pod: &str, uid: &str) {
+    let owner = json!({ "apiVersion": "v1", "kind": "Pod", "name": pod, "uid": uid, "controller": true });
+    claim["metadata"]["name"] = json!(format!("{pod}-own"));
+    claim["metadata"]["ownerReferences"] = json!([owner]);
+}
+
+/// The name of a claim, of one that many pods have or of another.
+fn any_claim(chance: &mut Chance) -> &'static str {
+    let names = if chance.percent(40) { &CLAIMS[..] } else { &OWN_CLAIMS };
+    chance.pick::<&'static str>(names)
+}
+
+/// A volume that is attached to a node, or to one that is not there.
+fn attachment(chance: &mut Chance, node_names: &[&str]) -> Value {
+    let node = if chance.percent(5) { "gone" } else { *chance.pick(node_names) };
+    json!({
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "VolumeAttachment",
+        "metadata": { "name": chance.pick(&["a0", "a1", "a2"]) },
+        "spec": {
+            "attacher": chance.pick(&DRIVERS),
+            "nodeName": node,
+            "source": { "persistentVolumeName": chance.pick(&VOLUMES) },
+        },
+    })
+}
+
 fn csi_node(chance: &mut Chance, node_names: &[&str]) -> Value {
-    let driver = |name: &&str| json!({ "name": name, "nodeID": "n", "allocatable": { "count": chance.pick(&[0, 1, 1, 2]) } });
+    let driver = |name: &&str| json!({ "name": name, "nodeID": "n", "allocatable": { "count": chance.pick(&[0, 1, 2, 3, 5]) } });
     let drivers: Vec<Value> = DRIVERS.iter().map(driver).collect();
     json!({
         "apiVersion": "storage.k8s.io/v1",

@@ -8,13 +8,13 @@ use crate::chance::Chance;
 use crate::profiles::SAMPLED;
 use crate::scenery::{self, NODE_CHANGES};
 use crate::steps::{Decide, PodChange, Step, Then};
-use crate::templates::{APPS, Template, template};
+use crate::templates::{APPS, Template, racked, template};
 use crate::world::World;
 
 /// A feature that many pods of a history have, and something that then happens more often than other things.
 pub(crate) type Focus = (&'static str, &'static str);
 
-const FOCUSES: [Focus; 24] = [
+const FOCUSES: [Focus; 25] = [
     ("images", "node images changed"),
     ("priority", "budget put"),
     ("priority", "pod confirmed"),
@@ -26,6 +26,7 @@ const FOCUSES: [Focus; 24] = [
     ("claims", "claim put"),
     ("claims", "volume put"),
     ("claims", "CSI node put"),
+    ("claims", "attachment put"),
     ("controller", "service put"),
     ("controller", "controller put"),
     ("required pod anti-affinity", "namespace put"),
@@ -39,6 +40,14 @@ const FOCUSES: [Focus; 24] = [
     ("host ports", "pod moved"),
     ("soft spread", LOAD),
     ("host ports", LOAD),
+];
+
+/// What happens where there are many racks.
+const RACKED: [Focus; 4] = [
+    ("soft spread", "pod moved"),
+    ("soft spread", "node relabelled"),
+    ("hard spread", "pod moved"),
+    ("preferred pod affinity", "pod relabelled"),
 ];
 
 /// What only plugins that others write read.
@@ -64,6 +73,8 @@ pub(crate) struct Setup {
     /// How many of a hundred steps are decisions.
     decisions: usize,
     pub(crate) focus: Option<Focus>,
+    /// There are many racks, and mostly pods that are spread over them.
+    racked: bool,
     /// Things happen after which the cluster depends on what was before, so it cannot be compared with a fresh one:
     /// pods that share a host port, and images that nodes do not agree on.
     pub(crate) odd: bool,
@@ -75,20 +86,32 @@ impl Setup {
         // So large that a tree of 64 rows to a line has three levels; only in long runs.
         let huge = seed % 1024 == 1023;
         let large = seed % 16 == 7 || huge;
+        // Each has its turn, and some histories have none.
+        let mut focus = FOCUSES.get(seed as usize % (FOCUSES.len() + FOCUSES.len() / 4)).copied();
+        // So many racks that rows are grouped by what is counted there, and few kinds of pods that are spread over them.
+        let racked = focus.is_none() && seed % 2 == 1;
         let node_count = match (huge, large) {
             (true, _) => chance.between(4090, 4200),
             (_, true) => chance.between(70, 200),
+            _ if racked => chance.between(20, 48),
             _ => *chance.pick(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 12]),
         };
         let smallest_name = Rules { ties: Ties::SmallestName, ..Rules::LIVE };
         let percentage = |chance: &mut Chance| {
-            let share = if large { 60 } else { 20 };
+            let share = match (large, racked) {
+                (_, true) => 0,
+                (true, _) => 60,
+                _ => 20,
+            };
             chance.percent(share).then(|| *chance.pick(&[1, 10, 42, 55, 80, 99]))
         };
         // The default profile comes first, mostly.
         let mut first = if chance.percent(60) { 0 } else { chance.below(profile_count) };
-        // Each has its turn, and some histories have none.
-        let focus = FOCUSES.get(seed as usize % (FOCUSES.len() + FOCUSES.len() / 4)).copied();
+        if racked {
+            focus = Some(*chance.pick(&RACKED));
+            // A third of them with the plugin that spreads pods by the counts of all racks.
+            first = if chance.percent(33) { profile_count - 3 } else { first };
+        }
         if focus.is_some_and(|(_, often)| often == LOAD) {
             first = profile_count - 1 - chance.below(SAMPLED);
         }
@@ -113,12 +136,18 @@ impl Setup {
                 3 => 3000,
                 _ => chance.between(200, 800),
             },
-            recurring: chance.between(3, 14),
+            recurring: if racked { chance.between(2, 5) } else { chance.between(3, 14) },
             pods_per_node: *chance.pick(if full { &[8, 20] } else { &[1, 2, 3, 5, 8] }),
-            decisions: chance.between(35, 80),
+            decisions: if racked { chance.between(85, 95) } else { chance.between(35, 80) },
             focus,
+            racked,
             odd: chance.percent(12),
         }
+    }
+
+    #[cfg(feature = "planted-bugs")]
+    pub(crate) fn is_racked(&self) -> bool {
+        self.racked
     }
 
     /// A template by number. The first few are used again and again, the others once.
@@ -127,6 +156,9 @@ impl Setup {
         // Some are like another one in all but how important they are, which no filter and no score looks at.
         if number % 4 == 3 {
             return self.template(number - 1).with_other_priority(chance);
+        }
+        if self.racked && chance.percent(80) {
+            return racked(chance);
         }
         let feature = self.focus.filter(|_| chance.percent(60)).map(|(feature, _)| feature);
         template(chance, self.profiles.len(), feature)
@@ -307,7 +339,12 @@ impl Generator {
         }
         self.version += 1;
         let names: Vec<&str> = world.nodes.keys().map(String::as_str).collect();
-        let (what, object) = scenery::object(&mut self.chance, self.version, &names);
+        let (what, mut object) = scenery::object(&mut self.chance, self.version, &names);
+        if what == "claim put" && self.chance.percent(20) {
+            // One of the next pods has it for its own.
+            let pod = self.next_pod + 1 + self.chance.below(4) as u32;
+            scenery::give_to(&mut object, &format!("p{pod}"), &format!("u{pod}"));
+        }
         Step::PutObject { what, object }
     }
 

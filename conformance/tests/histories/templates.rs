@@ -13,6 +13,9 @@ pub(crate) const RACK: &str = "example.com/rack";
 pub(crate) const APPS: [&str; 3] = ["web", "db", "cache"];
 pub(crate) const NAMESPACES: [&str; 4] = ["default", "team-a", "team-b", "lost"];
 pub(crate) const CLAIMS: [&str; 4] = ["data", "logs", "shared", "alone"];
+/// Claims that few pods have, so that most of them are not in use.
+pub(crate) const OWN_CLAIMS: [&str; 12] =
+    ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9", "alone-0", "alone-1"];
 /// Kinds of controllers; most are of the first.
 pub(crate) const CONTROLLERS: [(&str, &str); 5] = [
     ("apps/v1", "ReplicaSet"),
@@ -98,6 +101,44 @@ pub(crate) fn template(chance: &mut Chance, schedulers: usize, certain: Option<&
             feature(chance, &mut template.pod);
             template.features.push(name);
         }
+    }
+    template
+}
+
+/// A small pod that is spread over racks, and perhaps over zones and nodes, or wants to be near others there or away from them.
+pub(crate) fn racked(chance: &mut Chance) -> Template {
+    let labels = json!({ "app": chance.pick(&APPS[..2]) });
+    let resources = json!({ "requests": { "cpu": "50m", "memory": "10Mi" } });
+    let mut template = Template {
+        features: vec!["soft spread", "hard spread"],
+        pod: json!({
+            "metadata": { "namespace": "default", "labels": labels },
+            "spec": { "schedulerName": SCHEDULERS[0], "containers": [{ "name": "main", "resources": resources }] },
+        }),
+    };
+    let selector = json!({ "matchLabels": labels });
+    let constraint = |chance: &mut Chance, key: &str| {
+        json!({
+            "maxSkew": chance.pick(&[1, 2, 5]),
+            "topologyKey": key,
+            "whenUnsatisfiable": chance.pick(&["DoNotSchedule", "ScheduleAnyway", "ScheduleAnyway"]),
+            "labelSelector": selector,
+        })
+    };
+    let spec = &mut template.pod["spec"];
+    for key in [RACK, ZONE, HOST] {
+        if chance.percent(if key == RACK { 85 } else { 25 }) {
+            push(&mut spec["topologySpreadConstraints"], constraint(chance, key));
+        }
+    }
+    if chance.percent(25) {
+        push(&mut spec["topologySpreadConstraints"], constraint(chance, RACK));
+    }
+    if chance.percent(30) {
+        let kind = *chance.pick(&["podAffinity", "podAntiAffinity"]);
+        let term =
+            json!({ "weight": 10, "podAffinityTerm": { "topologyKey": RACK, "labelSelector": selector } });
+        push(&mut spec["affinity"][kind][PREFERRED], term);
     }
     template
 }
@@ -250,7 +291,7 @@ fn selector(chance: &mut Chance, labels: &Value) -> Value {
 }
 
 fn topology_key(chance: &mut Chance) -> &'static str {
-    chance.weighted(&[(5, HOST), (5, ZONE), (2, RACK), (1, "missing"), (1, "disk")])
+    chance.weighted(&[(5, HOST), (5, ZONE), (4, RACK), (1, "missing"), (1, "disk")])
 }
 
 fn pod_affinity(chance: &mut Chance, pod: &mut Value, kind: &str, strength: &str) {
@@ -326,13 +367,18 @@ fn claims(chance: &mut Chance, pod: &mut Value) {
         pod["metadata"]["namespace"] = json!("default");
     }
     for _ in 0..chance.weighted(&[(4, 1), (1, 2)]) {
-        let volume = json!({ "name": "v", "persistentVolumeClaim": { "claimName": chance.pick(&CLAIMS) } });
+        let name = if chance.percent(40) { *chance.pick(&CLAIMS) } else { *chance.pick(&OWN_CLAIMS) };
+        let volume = json!({ "name": "v", "persistentVolumeClaim": { "claimName": name } });
         push(&mut pod["spec"]["volumes"], volume);
+    }
+    if chance.percent(10) {
+        push(&mut pod["spec"]["volumes"], json!({ "name": "own", "ephemeral": {} }));
     }
 }
 
 fn disks(chance: &mut Chance, pod: &mut Value) {
-    let disk = match chance.below(3) {
+    let disk = match chance.below(4) {
+        3 => json!({ "name": "d", "image": { "reference": chance.pick(&["big:1", "small:1"]) } }),
         0 => {
             json!({ "name": "d", "gcePersistentDisk": { "pdName": "one", "readOnly": chance.percent(50) } })
         }

@@ -7,7 +7,9 @@ use supercargo_framework::{
     Acts, AskedActs, Context, Cycle, CycleState, DroppedMemory, Fixes, Memories, PostFilterResult, Profile,
     unfit_message,
 };
-use supercargo_model::{Cluster, ClusterError, CountedPods, Pod, Row, Snapshot, Timestamp};
+use supercargo_model::{
+    Cluster, ClusterError, CountedPods, Interned, Pod, PodSpec, Row, Snapshot, Timestamp,
+};
 
 use crate::chance::Seed;
 use crate::decision::{Decision, Outcome};
@@ -33,6 +35,8 @@ pub struct Engine {
     first_attempt: u64,
     start: usize,
     limits: IndexLimits,
+    /// The spec of the pod that was decided for last, and the number of its profile: most pods that come are like the one before.
+    last_spec: Option<(Interned<PodSpec>, usize)>,
 }
 
 /// How an [`Engine`] decides.
@@ -126,6 +130,7 @@ impl Clone for Engine {
             first_attempt: self.first_attempt,
             start: self.start,
             limits: self.limits,
+            last_spec: None,
         }
     }
 }
@@ -151,6 +156,7 @@ impl Engine {
             first_attempt: 0,
             start: 0,
             limits: IndexLimits::default(),
+            last_spec: None,
         }
     }
 
@@ -187,6 +193,7 @@ impl Engine {
         self.memories.keep_declared(&declared);
         self.index = Index::reading(&profiles, &mut self.cluster, self.limits);
         (self.profiles, self.options, self.first_attempt) = (profiles, options, self.attempts);
+        self.last_spec = None;
         // Bindings that are under way go on with the plugins that they began with, which may read pods too.
         let used = counted_pods(used.iter().map(|profile| &**profile));
         self.cluster.count_pods(counted_pods(&self.profiles).and(used))
@@ -301,25 +308,32 @@ impl Engine {
         self.start = start;
     }
 
+    /// Whether a plugin has something to do between the decision for a pod and its binding.
+    pub(crate) fn is_preparation_needed(&self, pod: &Pod) -> bool {
+        self.preparing(pod).next().is_some()
+    }
+
     /// What the plugins that have something to do after the decision need for it from PreFilter.
     pub(crate) fn prepare(&mut self, pod: &Arc<Pod>, now: Timestamp) -> CycleState {
         let mut state = CycleState::default();
+        let needed: BTreeSet<usize> = self.preparing(pod).collect();
+        self.with_cycle(pod, &mut state, now, |profile, cycle, _| {
+            for named in profile.pre_filter.iter().filter(|named| needed.contains(&named.number)) {
+                // What it says was heard when the decision was made.
+                let _ = named.run(|plugin| plugin.pre_filter(cycle));
+            }
+        });
+        state
+    }
+
+    /// The plugins that have something to do between the decision for a pod and its binding, by their numbers.
+    fn preparing(&self, pod: &Pod) -> impl Iterator<Item = usize> {
         let (_, profile) =
             responsible(&self.profiles, pod).expect("a pod that was decided for has a profile");
         let later = (profile.reserve.iter().map(|named| named.number))
             .chain(profile.permit.iter().map(|named| named.number))
             .chain(profile.pre_bind.iter().map(|named| named.number));
-        let needed: BTreeSet<usize> =
-            later.filter(|number| profile.plugins()[*number].concerns(pod)).collect();
-        if !needed.is_empty() {
-            self.with_cycle(pod, &mut state, now, |profile, cycle, _| {
-                for named in profile.pre_filter.iter().filter(|named| needed.contains(&named.number)) {
-                    // What it says was heard when the decision was made.
-                    let _ = named.run(|plugin| plugin.pre_filter(cycle));
-                }
-            });
-        }
-        state
+        later.filter(|number| profile.plugins()[*number].concerns(pod))
     }
 
     /// What plugins remember, to look at.
@@ -362,8 +376,11 @@ impl Engine {
                     assert_eq!(difference, None, "decision {attempt}, for pod {}, is wrong", pod.key());
                 }
                 if !self.takes_nominated_node(pod, &outcome) {
-                    // All nodes were looked at.
-                    self.start %= self.cluster.snapshot().node_count();
+                    // All nodes were looked at. Dividing takes longer than looking whether there is anything to divide.
+                    let nodes = self.cluster.snapshot().node_count();
+                    if self.start >= nodes {
+                        self.start %= nodes;
+                    }
                 }
                 outcome
             }
@@ -390,6 +407,8 @@ impl Engine {
     }
 
     /// Decides by what is kept; none if that is not enough to know.
+    // Most decisions are made here. As a function by itself it would copy what was decided once more.
+    #[inline(always)]
     fn decide_by_index(
         &mut self,
         pod: &Arc<Pod>,
@@ -397,17 +416,26 @@ impl Engine {
         attempt: u64,
     ) -> Result<Option<Outcome>, UnknownProfile> {
         self.index.sync(&mut self.cluster);
-        let (profile_number, profile) = responsible(&self.profiles, pod)?;
+        let profile_number = match &self.last_spec {
+            Some((spec, number)) if spec.is_same(&pod.spec) => *number,
+            _ => {
+                let (number, _) = responsible(&self.profiles, pod)?;
+                self.last_spec = Some((pod.spec.clone(), number));
+                number
+            }
+        };
+        let profile = &self.profiles[profile_number];
         let context = self.options.context(self.cluster.snapshot(), &self.memories, now, attempt);
         let rules = self.options.rules;
-        let question = Question { profile_number, profile, context: context.clone(), pod, rules };
+        let question = Question { profile_number, profile, context, pod, rules };
+        let cluster = question.context.cluster;
         Ok(match self.index.decide(&question) {
             Answer::Unknown => None,
             Answer::Place { row, score, feasible, plans } => {
-                let node = context.cluster.node(row).name().clone();
+                let node = cluster.node(row).name().clone();
                 // The index looks at all nodes, unless the nominated one will do.
                 let is_nominated = rules.prefer_nominated_node && pod.nominated_node_name() == Some(&node);
-                let evaluated = if is_nominated { 1 } else { context.cluster.node_count() };
+                let evaluated = if is_nominated { 1 } else { cluster.node_count() };
                 Some(Outcome::Place { row, node, score, evaluated, feasible, plans })
             }
             Answer::Unfit(unfit) => Some(unfit_outcome(&question, &unfit)),
@@ -442,6 +470,8 @@ impl Engine {
     }
 
     /// Takes a pod to be on a node, before the API server has confirmed it.
+    // A function of its own, so that `bench/instructions` finds it.
+    #[inline(never)]
     pub fn assume(&mut self, pod: &Arc<Pod>, row: Row) -> Result<(), ClusterError> {
         self.cluster.bind_pod(pod, row)
     }

@@ -1,7 +1,7 @@
 //! Bugs that tests can plant into the scheduler, to show that its checkers would find such a bug. Without the feature
 //! `planted-bugs`, which no released build has, the compiler removes them.
 
-/// A bug of the scheduler.
+/// A bug of the scheduler, or of its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
     /// A binding goes on although the watch has said that its pod is bound.
@@ -18,6 +18,14 @@ pub enum Bug {
     UnfencedAnswers,
     /// What is known about an order stays known after its answer.
     TicketsStay,
+    /// The index looks again only at the row that a pod came to, not at the others of its domain.
+    DomainsStay,
+    /// The index counts the domains of a group once and not again.
+    DomainsAreNotCountedAgain,
+    /// Rows whose pods' objects have changed are not looked at again.
+    TouchedRowsStay,
+    /// The plans for a pod are those for another pod that comes to the same.
+    PlansOfOthers,
 }
 
 #[cfg(feature = "planted-bugs")]

@@ -25,6 +25,16 @@ pub struct ColumnView<'a> {
     len: usize,
 }
 
+/// The numbers of one node: what [`Columns`] have in one place.
+#[derive(Clone, Copy, Debug, Default)]
+// Two lines of the processor's cache, and not parts of three.
+#[repr(align(64))]
+pub struct NodeNumbers {
+    resources: [[f64; Amount::COUNT]; ColumnResource::COUNT],
+    free_pods: f64,
+    exact: bool,
+}
+
 /// A resource that has columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the resources are Kubernetes' own")]
@@ -100,18 +110,24 @@ impl Columns {
         self.exact.resize(nodes, true);
     }
 
-    /// Copies the numbers of some nodes to the first places.
-    pub fn copy_to_front(&mut self, nodes: Range<usize>) {
-        for column in self.resources.as_flattened_mut() {
-            column.copy_within(nodes.clone(), 0);
-        }
-        self.free_pods.copy_within(nodes.clone(), 0);
-        self.exact.copy_within(nodes, 0);
-        self.inexact = self.exact.iter().filter(|exact| !**exact).count();
-    }
-
     /// Writes the numbers of a node.
     pub fn set(&mut self, place: usize, node: NodeRef<'_>) {
+        let numbers = NodeNumbers::of(node);
+        for (columns, amounts) in self.resources.iter_mut().zip(numbers.resources) {
+            for (column, amount) in columns.iter_mut().zip(amounts) {
+                column[place] = amount;
+            }
+        }
+        self.free_pods[place] = numbers.free_pods;
+        self.inexact += usize::from(!numbers.exact);
+        self.inexact -= usize::from(!self.exact[place]);
+        self.exact[place] = numbers.exact;
+    }
+}
+
+impl NodeNumbers {
+    /// The numbers of a node, as it is now.
+    pub fn of(node: NodeRef<'_>) -> Self {
         let (has, usage) = (node.allocatable(), node.usage());
         let taken = usage.requested();
         let amounts = [
@@ -119,18 +135,29 @@ impl Columns {
             [has.memory, taken.memory, usage.non_zero_memory()],
             [has.ephemeral_storage, taken.ephemeral_storage, taken.ephemeral_storage],
         ];
-        for (columns, [allocatable, requested, non_zero]) in self.resources.iter_mut().zip(amounts) {
-            columns[Amount::Allocatable as usize][place] = allocatable as f64;
-            columns[Amount::Requested as usize][place] = requested as f64;
-            columns[Amount::NonZero as usize][place] = non_zero as f64;
-            columns[Amount::RequestedShare as usize][place] =
-                (requested as f64 / allocatable as f64).min(1.0);
-        }
-        self.free_pods[place] = node.allowed_pods().saturating_sub(node.pods().len() as i64) as f64;
-        let exact = amounts.as_flattened().iter().all(|amount| (0..=EXACT_AMOUNT_MAX).contains(amount))
+        let is_exact = |amount: &i64| amount.cast_unsigned() <= EXACT_AMOUNT_MAX.cast_unsigned();
+        let exact = amounts.as_flattened().iter().fold(true, |exact, amount| exact & is_exact(amount))
             && node.allowed_pods().unsigned_abs() <= EXACT_AMOUNT_MAX.unsigned_abs();
-        self.inexact += usize::from(!exact);
-        self.inexact -= usize::from(!self.exact[place]);
-        self.exact[place] = exact;
+        let resources = amounts.map(|[allocatable, requested, non_zero]| {
+            let (has, taken) = (allocatable as f64, requested as f64);
+            [has, taken, non_zero as f64, (taken / has).min(1.0)]
+        });
+        let free_pods = node.allowed_pods().saturating_sub(node.pods().len() as i64) as f64;
+        NodeNumbers { resources, free_pods, exact }
+    }
+
+    /// Whether all numbers are exact, and none is below zero; others are not to be used.
+    pub fn are_exact(&self) -> bool {
+        self.exact
+    }
+
+    /// What the node has of a resource, or what is taken of it.
+    pub fn get(&self, resource: ColumnResource, amount: Amount) -> f64 {
+        self.resources[resource as usize][amount as usize]
+    }
+
+    /// How many more pods the node takes.
+    pub fn free_pods(&self) -> f64 {
+        self.free_pods
     }
 }

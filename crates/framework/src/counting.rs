@@ -5,6 +5,7 @@
 //! are lets the engine keep them, and is then asked once for all nodes that are alike instead of once a node.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use supercargo_model::{LabelSelector, NodeRef, Pod};
 
@@ -37,9 +38,9 @@ pub struct Counter {
     pub topology_key: Box<str>,
     /// Which nodes' pods count.
     pub scope: Scope,
-    /// Whether [`Tally::minimum`] is wanted.
-    pub wants_minimum: bool,
-    /// Whether [`Cell::domain`] must tell domains apart; otherwise it need only say whether there is one.
+    /// Whether [`Tally::of_domains`] is wanted: what the counts of all domains are, whether or not a node there is feasible.
+    pub wants_counts: bool,
+    /// Whether [`Groups::domains`] is wanted: how many domains the feasible nodes are in.
     pub wants_domains: bool,
 }
 
@@ -120,12 +121,26 @@ pub struct Groups<'a> {
     pub first_cell: usize,
     /// The terms that mean the pod: for each group the sums of weights, in the order of [`TermRole::ALL`].
     pub terms: &'a [[i64; TermRole::ALL.len()]],
+    /// Which domains the nodes are in; none while it is not known yet which nodes are feasible.
+    pub domains: Option<&'a dyn GroupDomains>,
+}
+
+/// Knows which domains the nodes of groups are in. The engine does.
+pub trait GroupDomains: fmt::Debug {
+    /// How many domains have a node in one of the groups that are meant. The counter's number is the one among all plugins' cells.
+    fn domains(
+        &self,
+        counter: usize,
+        is_meant: &mut dyn FnMut(usize) -> bool,
+        scratch: &mut Vec<u32>,
+    ) -> usize;
 }
 
 /// A counter in one group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// The number of the domain among those of its topology key; [`Cell::NO_DOMAIN`] if the nodes lack the key.
+    /// [`Cell::NO_DOMAIN`] if the nodes lack the topology key. Other numbers say nothing: the nodes of a group may be in many domains
+    /// with equal counts. [`Groups::domains`] knows in how many.
     pub domain: u32,
     /// The number of pods.
     pub pods: u32,
@@ -136,10 +151,34 @@ pub struct Cell {
 pub struct Tally {
     /// The number of pods in all domains together.
     pub total: u64,
-    /// The number of domains that have a node which counts. Only if [`Counter::wants_domains`] or [`Counter::wants_minimum`] says so.
+    /// The counts of all domains that have a node which counts. Only if [`Counter::wants_counts`] says so; no domains otherwise.
+    pub of_domains: DomainCounts,
+}
+
+/// The counts of all domains of a topology key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DomainCounts {
+    /// How many domains there are.
     pub domains: usize,
-    /// The smallest number of pods in one of them, if there is one and it was asked for.
-    pub minimum: Option<u32>,
+    /// How many of them have a pod that is counted.
+    pub occupied: usize,
+    /// The smallest number of pods in one of them; 0 if there are none.
+    pub minimum: u32,
+    /// The largest number of pods in one of them; 0 if there are none.
+    pub maximum: u32,
+}
+
+impl Counter {
+    /// Counts pods by the domains of a topology key, on all nodes that have it; nothing else is wanted.
+    pub fn new(pods: PodMatcher, topology_key: impl Into<Box<str>>) -> Self {
+        Counter {
+            pods,
+            topology_key: topology_key.into(),
+            scope: Scope::NodesWithKeys(Vec::new()),
+            wants_counts: false,
+            wants_domains: false,
+        }
+    }
 }
 
 impl Cell {
@@ -166,6 +205,18 @@ impl Groups<'_> {
     /// What one of the plugin's counters counts in a group.
     pub fn cell(&self, group: usize, counter: usize) -> Cell {
         self.cells[group * self.cells_per_group + self.first_cell + counter]
+    }
+
+    /// How many domains of one of the plugin's counters have a feasible node in one of the groups that are meant; a group whose nodes
+    /// lack the topology key adds none. Only for scores, and only if [`Counter::wants_domains`] says so; 0 otherwise.
+    pub fn domains(
+        &self,
+        counter: usize,
+        mut is_meant: impl FnMut(usize) -> bool,
+        scratch: &mut Vec<u32>,
+    ) -> usize {
+        let counter = self.first_cell + counter;
+        self.domains.map_or(0, |domains| domains.domains(counter, &mut is_meant, scratch))
     }
 
     /// The weight of all terms of a role in a group.

@@ -51,6 +51,7 @@ mod diagnosis;
 mod effects;
 mod events;
 mod extender;
+mod likeness;
 mod memory;
 mod needs;
 mod observe;
@@ -72,16 +73,17 @@ mod writes;
 
 pub use acts::{ACTS_PER_STEP_MAX, Act, Acts, AskedActs};
 pub use args::{Args, FieldProblem, FieldProblems, NoArgs, ProblemKind};
-pub use columns::{Amount, ColumnResource, ColumnView, Columns, EXACT_AMOUNT_MAX};
+pub use columns::{Amount, ColumnResource, ColumnView, Columns, EXACT_AMOUNT_MAX, NodeNumbers};
 pub use counting::{
-    Cell, CountedFilter, CountedScore, Counter, Counts, Groups, MatcherTerm, PodMatcher, Scope, Tally,
-    TermRole,
+    Cell, CountedFilter, CountedScore, Counter, Counts, DomainCounts, GroupDomains, Groups, MatcherTerm,
+    PodMatcher, Scope, Tally, TermRole,
 };
 pub use cycle::{Context, Cycle, CycleState};
 pub use diagnosis::{Diagnosis, Rejections, unfit_message};
 pub use effects::{Conclusion, Effect, News, Notice, PodCondition, Step, Subject};
 pub use events::{Actions, Change, ClusterEvent, Enqueue, EventResource, Hint};
 pub use extender::{AskFailure, AskedNode, ExtenderAnswer, ExtenderQuestion, NodeVictims};
+pub use likeness::{Likeness, Touched};
 pub use memory::{
     DropReason, DroppedMemory, Memories, Memory, SAVED_BYTES_MAX, SAVED_MEMORY_BYTES_MAX, SavedMemories,
     UnsavedMemory,
@@ -94,7 +96,8 @@ pub use plugin::{Extensions, Plugin, PluginInstance, Point};
 pub use points::{
     Bind, Filter, MAX_NODE_SCORE, NodeRehearsal, NodeScore, Nomination, Normalization, Permit,
     PermitDecision, Plan, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter,
-    PreFilterResult, PreScore, QueueRank, QueueSort, QueuedPod, Rehearsal, Reserve, Score, StaysPending,
+    PreFilterResult, PreScore, QueueRank, QueueSort, QueuedPod, Rehearsal, Reserve, RowFilter, RowScore,
+    Score, StaysPending,
 };
 pub use profile::{Named, Profile};
 pub use queries::{

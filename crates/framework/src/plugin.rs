@@ -4,17 +4,21 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::args::Args;
+use crate::cycle::Cycle;
 use crate::events::Enqueue;
+use crate::likeness::{Likeness, Touched};
 use crate::memory::{Memories, Memory};
 use crate::observe::Observe;
 use crate::page::Page;
 use crate::points::{
-    Bind, Filter, Normalization, Permit, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter, PreScore,
-    QueueSort, Reserve, Score,
+    Bind, Filter, Normalization, Permit, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter,
+    PreFilterResult, PreScore, QueueSort, Reserve, Score,
 };
 use crate::reads::{Reads, Unread};
+use crate::witness;
 use crate::writes::Writes;
-use supercargo_model::{Pod, Snapshot};
+use supercargo_model::cluster::ObjectChange;
+use supercargo_model::{KindId, Pod, Snapshot};
 
 /// A scheduler plugin: a name, its arguments, and the extension points it takes part in.
 pub trait Plugin: Send + Sync + Sized + 'static {
@@ -317,6 +321,29 @@ impl PluginInstance {
     /// See [`Plugin::alike`].
     pub fn alike(&self, pod: &Pod) -> u64 {
         (self.alike)(pod)
+    }
+
+    /// See [`PreFilter::resolve`].
+    pub fn resolve(
+        &self,
+        cycle: &mut Cycle<'_>,
+        likeness: &mut Likeness,
+    ) -> Result<PreFilterResult, &'static str> {
+        match &self.pre_filter {
+            None => Err("it has no PreFilter"),
+            Some(plugin) => witness::run(self.name, || plugin.resolve(cycle, likeness)),
+        }
+    }
+
+    /// See [`PreFilter::touched`]. It is asked only about kinds that matter.
+    pub fn touched(&self, cluster: &Snapshot, change: &ObjectChange) -> Touched {
+        let matters = |kind: KindId| self.reads.includes(kind) && !self.reads.of_node.contains(&kind);
+        match &self.pre_filter {
+            Some(plugin) if change.kind().is_some_and(matters) => {
+                witness::run(self.name, || plugin.touched(cluster, change))
+            }
+            _ => Touched::NOTHING,
+        }
     }
 
     /// Whether what the plugin says about a pod may depend on objects that could not be read.

@@ -8,16 +8,18 @@ use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use supercargo_model::{KindId, NodeRef, ObjectKey, Pod, Row, Timestamp};
+use supercargo_model::cluster::ObjectChange;
+use supercargo_model::{KindId, NodeRef, ObjectKey, Pod, Row, Snapshot, Timestamp};
 
 use crate::acts::Acts;
-use crate::columns::ColumnView;
+use crate::columns::{ColumnView, NodeNumbers};
 use crate::counting::{CountedFilter, CountedScore};
 use crate::cycle::{Context, Cycle};
 use crate::diagnosis::Rejections;
 use crate::effects::{News, Step};
 use crate::events::ClusterEvent;
 use crate::extender::NodeVictims;
+use crate::likeness::{Likeness, Touched};
 use crate::order::OrderChanges;
 use crate::preemption::{self, PreemptionRules};
 use crate::status::Status;
@@ -82,6 +84,28 @@ pub trait PreFilter: Send + Sync {
     /// Works out what [`Filter`] needs, narrows the nodes, or rejects the pod outright.
     fn pre_filter(&self, cycle: &mut Cycle<'_>) -> PreFilterResult;
 
+    /// The same for plugins whose [`Reads::resolved`](crate::Reads::resolved) says so: also adds to `likeness` what the answers about
+    /// nodes depend on, as things are now. It is asked with every decision; pods for which it adds the same get the same answers
+    /// about the same node, also later, from what it leaves in the cycle for any one of them.
+    ///
+    /// An error says why this pod has to be decided by asking every plugin about every node.
+    fn resolve(
+        &self,
+        cycle: &mut Cycle<'_>,
+        likeness: &mut Likeness,
+    ) -> Result<PreFilterResult, &'static str> {
+        let _ = (cycle, likeness);
+        Err("it does not say what its pods come to")
+    }
+
+    /// About which nodes a plugin whose [`Reads::resolved`](crate::Reads::resolved) says so may say something else to a pod that still
+    /// comes to the same, after an object of a kind that it reads has come, gone or changed. Objects that are read
+    /// [of nodes](crate::Reads::of_node) are not asked about.
+    fn touched(&self, cluster: &Snapshot, change: &ObjectChange) -> Touched {
+        let _ = (cluster, change);
+        Touched::All
+    }
+
     /// Brings the cycle's state up to date as if `pod` ran on `node`.
     fn add_pod(&self, cycle: &mut Cycle<'_>, pod: &Arc<Pod>, node: NodeRef<'_>) -> Status {
         let _ = (cycle, pod, node);
@@ -126,7 +150,20 @@ pub trait Filter: Send + Sync {
         let _ = (cycle, columns, passed);
         false
     }
+
+    /// The same answers for one node after the other, by its numbers alone, if they depend on nothing else. Asked for
+    /// anew when something changes that the plugin reads of other objects, or of all nodes together.
+    fn filter_row(&self, cycle: &Cycle<'_>) -> Option<RowFilter> {
+        let _ = cycle;
+        None
+    }
 }
+
+/// Whether a node passes, by its numbers. They are exact ([`NodeNumbers::are_exact`]), or nobody asks.
+pub type RowFilter = Box<dyn Fn(&NodeNumbers) -> bool + Send + Sync>;
+
+/// The score of a node, by its numbers. They are exact, or nobody asks.
+pub type RowScore = Box<dyn Fn(&NodeNumbers) -> i32 + Send + Sync>;
 
 /// Tries to make the pod fit when no node is feasible, as preemption does.
 #[diagnostic::on_unimplemented(
@@ -288,6 +325,13 @@ pub trait Score: Send + Sync {
     fn score_rows(&self, cycle: &Cycle<'_>, columns: ColumnView<'_>, scores: &mut [i32]) -> bool {
         let _ = (cycle, columns, scores);
         false
+    }
+
+    /// What [`Score::score`] gives one node after the other, by its numbers alone, if that depends on nothing else; as
+    /// [`Filter::filter_row`].
+    fn score_row(&self, cycle: &Cycle<'_>) -> Option<RowScore> {
+        let _ = cycle;
+        None
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Reads {
     pub of_node: Vec<KindId>,
     /// Whether [`Plugin::alike`](crate::Plugin::alike) says which pods are alike to the plugin, instead of the fields.
     pub alike: bool,
+    /// Whether [`PreFilter::resolve`](crate::PreFilter::resolve) says, with every decision, what the pod comes to.
+    pub resolved: bool,
     /// Who is asked outside. The kinds of their facts are among [`Reads::kinds`].
     pub queries: Vec<Query>,
     /// Who is asked outside about a pod that is tried. The kinds of the answers are among [`Reads::kinds`].
@@ -82,6 +84,7 @@ pub enum PodField {
     PodAffinity,
     SpreadConstraints,
     Requests,
+    /// The images of containers, and those that are mounted as volumes.
     Images,
     HostPorts,
     /// An ephemeral volume stands for a claim that has the pod's name in its own: where there is one, pods differ by
@@ -159,6 +162,7 @@ impl Reads {
             kinds: Vec::new(),
             of_node: Vec::new(),
             alike: false,
+            resolved: false,
             queries: Vec::new(),
             questions: Vec::new(),
         }
@@ -217,9 +221,17 @@ impl Reads {
         Reads { alike: true, ..self }
     }
 
+    /// Of the pod, of objects that are not a node's own, of what the plugin remembers and of where pods are, only that counts which
+    /// [`PreFilter::resolve`](crate::PreFilter::resolve) writes down; pods that come to the same there are alike to the plugin. All of it
+    /// must be declared all the same.
+    #[must_use]
+    pub fn resolved(self) -> Self {
+        Reads { resolved: true, ..self }
+    }
+
     /// Why the answers about nodes of a plugin that reads this cannot be kept from one pod to the next, if they cannot.
     pub fn unkept(&self) -> Option<&'static str> {
-        let own = |field| !self.alike && self.pod.contains(field);
+        let own = |field| !self.alike && !self.resolved && self.pod.contains(field);
         let reasons = [
             // Who reads everything reads whole objects too: that says most.
             (self.raw_objects, "it reads whole objects, or does not say what it reads"),
@@ -228,9 +240,9 @@ impl Reads {
             (own(PodField::Status), "it reads the pods' statuses"),
             (own(PodField::Progress), "it reads the pods' progress"),
             (self.time, "it reads the time"),
-            (self.memory, "it reads what it remembers"),
-            (self.topology, "it reads which pods run in topology domains"),
-            (!self.pods.is_nothing(), "it reads where pods stand"),
+            (self.memory && !self.resolved, "it reads what it remembers"),
+            (self.topology && !self.resolved, "it reads which pods run in topology domains"),
+            (!self.pods.is_nothing() && !self.resolved, "it reads where pods stand"),
         ];
         reasons.into_iter().find_map(|(reads, why)| reads.then_some(why))
     }
@@ -340,6 +352,7 @@ impl Reads {
         self.raw_objects |= other.raw_objects;
         self.pods = self.pods.and(other.pods);
         self.alike |= other.alike;
+        self.resolved |= other.resolved;
         for kind in other.kinds {
             if !self.kinds.iter().any(|known| known.is_same(&kind)) {
                 self.kinds.push(kind);

@@ -48,8 +48,12 @@ pub fn set_running(plugin: Option<&'static str>) {
     RUNNING.set(plugin);
 }
 
-/// Does something, and finds out how long each plugin ran meanwhile, by this clock. What is done must not panic.
-pub fn time<R>(clock: fn() -> Duration, act: impl FnOnce() -> R) -> (R, Vec<(&'static str, Duration)>) {
+/// Does something, and finds out which plugins ran for so long meanwhile, or longer, by this clock. What is done must not panic.
+pub fn time<R>(
+    clock: fn() -> Duration,
+    long: Duration,
+    act: impl FnOnce() -> R,
+) -> (R, Vec<(&'static str, Duration)>) {
     let outer = CLOCK.replace(Some(clock));
     LAPS.with_borrow_mut(|laps| {
         laps.since = clock();
@@ -57,7 +61,8 @@ pub fn time<R>(clock: fn() -> Duration, act: impl FnOnce() -> R) -> (R, Vec<(&'s
     });
     let result = act();
     CLOCK.set(outer);
-    (result, LAPS.with_borrow_mut(|laps| std::mem::take(&mut laps.plugins)))
+    let is_long = |(_, took): &(&'static str, Duration)| *took >= long;
+    (result, LAPS.with_borrow_mut(|laps| laps.plugins.drain(..).filter(is_long).collect()))
 }
 
 #[inline]
@@ -100,7 +105,9 @@ mod tests {
         let (outer, inner) = (named("Outer"), named("Inner"));
         let ((), laps) = time(
             || Duration::from_secs(NOW.get()),
+            Duration::from_secs(3),
             || {
+                named("Quick").run(|pass| pass(2));
                 NOW.set(100);
                 outer.run(|pass| {
                     pass(1);

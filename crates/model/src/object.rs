@@ -3,8 +3,10 @@
 //! A kind is a struct with the few fields somebody reads, and its name in the API ([`Kind`]). Built-in kinds and
 //! custom resources are the same thing here.
 
+mod store;
+
 use std::any::{Any, TypeId};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -17,11 +19,17 @@ use crate::lookups::{self, Lookup};
 use crate::raw::RawObject;
 use crate::time::Timestamp;
 use crate::wire::null_default;
+use store::{KindStore, Stored};
 
 /// A kind of object, as far as somebody reads it.
 pub trait Kind: DeserializeOwned + Send + Sync + 'static {
     /// Where the kind lives in the API.
     const ID: KindId;
+
+    /// The shelves that the object is found on, by any names, without looking at all of its kind: [`Objects::on_shelf`].
+    fn shelves(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// The name of a kind in the API.
@@ -56,7 +64,12 @@ pub struct Object {
     /// The object as it came, if somebody asked for it to be kept.
     pub raw: Option<Arc<RawObject>>,
     pub(crate) value: Arc<dyn Any + Send + Sync>,
+    /// Where else than by its name it is found: [`Kind::shelves`].
+    shelves: Shelves,
 }
+
+/// None for most kinds.
+type Shelves = Option<Arc<[String]>>;
 
 /// What is read of an object of which only the text is wanted.
 struct TextOnly;
@@ -82,13 +95,8 @@ fn as_shared<T: Kind>(value: &Arc<dyn Any + Send + Sync>) -> Option<Arc<T>> {
 #[derive(Clone, Debug, Default)]
 pub struct Objects {
     version: u64,
-    kinds: BTreeMap<KindId, KindStore>,
-}
-
-#[derive(Clone, Default)]
-struct KindStore {
-    version: u64,
-    objects: Arc<BTreeMap<ObjectKey, Arc<dyn Any + Send + Sync>>>,
+    /// Few enough to look through.
+    kinds: Vec<(KindId, KindStore)>,
 }
 
 /// How objects of one kind are read; [`ReadableKind::of`] makes one for any [`Kind`].
@@ -105,6 +113,12 @@ impl KindId {
     pub const POD: KindId = KindId { group: "", version: "v1", kind: "Pod", plural: "pods" };
     /// Nodes.
     pub const NODE: KindId = KindId { group: "", version: "v1", kind: "Node", plural: "nodes" };
+
+    /// Whether both are made of the same texts in memory. Two that are not may be equal all the same.
+    fn is_same_text(&self, other: &KindId) -> bool {
+        let texts = |id: &KindId| [id.plural, id.group, id.version, id.kind];
+        texts(self).into_iter().zip(texts(other)).all(|(text, other)| std::ptr::eq(text, other))
+    }
 
     /// `group/version`, or the version alone in the core group.
     pub fn api_version(&self) -> String {
@@ -137,21 +151,21 @@ fn read_object<T: Kind>(json: &str) -> Result<Object, DecodeError> {
     let value: T = read(json, T::ID.kind)?;
     let NamedWords { metadata } = read(json, T::ID.kind)?;
     let key = ObjectKey { namespace: metadata.namespace.into(), name: metadata.name.into() };
-    Ok(Object { kind: T::ID, key, raw: None, value: Arc::new(value) })
+    Ok(Object { kind: T::ID, key, raw: None, shelves: shelves_of(&value), value: Arc::new(value) })
 }
 
 impl Object {
     /// An object made by hand, as tests and simulators do.
     pub fn new<T: Kind>(namespace: &str, name: &str, value: T) -> Self {
         let key = ObjectKey { namespace: namespace.into(), name: name.into() };
-        Object { kind: T::ID, key, raw: None, value: Arc::new(value) }
+        Object { kind: T::ID, key, raw: None, shelves: shelves_of(&value), value: Arc::new(value) }
     }
 
     /// An object of which only the text is wanted.
     pub(crate) fn of_text(kind: KindId, json: &str) -> Result<Self, DecodeError> {
         let NamedWords { metadata } = read(json, kind.kind)?;
         let key = ObjectKey { namespace: metadata.namespace.into(), name: metadata.name.into() };
-        Ok(Object { kind, key, raw: None, value: Arc::new(TextOnly) })
+        Ok(Object { kind, key, raw: None, shelves: None, value: Arc::new(TextOnly) })
     }
 
     /// The object as a `T`, if it is one.
@@ -168,8 +182,17 @@ impl Object {
         };
         values.push(other.value);
         self.value = Arc::new(Several(values));
+        let both = [self.shelves, other.shelves];
+        let shelves: BTreeSet<String> =
+            both.iter().flatten().flat_map(|shelves| shelves.iter().cloned()).collect();
+        self.shelves = (!shelves.is_empty()).then(|| shelves.into_iter().collect());
         self
     }
+}
+
+fn shelves_of<T: Kind>(value: &T) -> Shelves {
+    let shelves = value.shelves();
+    (!shelves.is_empty()).then(|| shelves.into())
 }
 
 impl fmt::Debug for Object {
@@ -181,17 +204,22 @@ impl fmt::Debug for Object {
 impl Objects {
     /// Adds an object, or replaces the one of that name.
     pub fn put(&mut self, object: Object) {
-        let store = self.kinds.entry(object.kind).or_default();
-        store.version += 1;
+        let Object { kind, key, value, shelves, raw: _ } = object;
         self.version += 1;
-        Arc::make_mut(&mut store.objects).insert(object.key, object.value);
+        let position = match self.kinds.iter().position(|(known, _)| *known == kind) {
+            Some(position) => position,
+            None => {
+                self.kinds.push((kind, KindStore::default()));
+                self.kinds.len() - 1
+            }
+        };
+        self.kinds[position].1.put(key, Stored { value, shelves });
     }
 
     /// Removes an object; false if there was none of that name.
     pub fn remove(&mut self, kind: KindId, key: &ObjectKey) -> bool {
-        let Some(store) = self.kinds.get_mut(&kind) else { return false };
-        let removed = Arc::make_mut(&mut store.objects).remove(key).is_some();
-        store.version += u64::from(removed);
+        let store = self.kinds.iter_mut().find(|(known, _)| *known == kind);
+        let removed = store.is_some_and(|(_, store)| store.remove(key));
         self.version += u64::from(removed);
         removed
     }
@@ -199,61 +227,78 @@ impl Objects {
     /// The object of that name.
     pub fn get<T: Kind>(&self, namespace: &str, name: &str) -> Option<&T> {
         note_lookup(T::ID, Some(name));
-        let key = ObjectKey { namespace: namespace.into(), name: name.into() };
-        as_type(self.kinds.get(&T::ID)?.objects.get(&key)?)
+        as_type(&self.store(T::ID)?.get(namespace, name)?.value)
     }
 
     /// The object of that name, to be kept: cycle state outlives the borrow of a snapshot.
     pub fn get_shared<T: Kind>(&self, namespace: &str, name: &str) -> Option<Arc<T>> {
         note_lookup(T::ID, Some(name));
-        let key = ObjectKey { namespace: namespace.into(), name: name.into() };
-        as_shared(self.kinds.get(&T::ID)?.objects.get(&key)?)
+        as_shared(&self.store(T::ID)?.get(namespace, name)?.value)
+    }
+
+    /// The objects of a kind that stand on a shelf, to be kept, in name order: see [`Kind::shelves`].
+    pub fn on_shelf<'a, T: Kind>(
+        &'a self,
+        shelf: &str,
+    ) -> impl Iterator<Item = (&'a ObjectKey, Arc<T>)> + use<'a, T> {
+        note_lookup(T::ID, None);
+        let on_shelf = self.store(T::ID).map(|store| store.shelf(shelf));
+        on_shelf.into_iter().flatten().filter_map(|(key, stored)| Some((key, as_shared(&stored.value)?)))
+    }
+
+    /// How many objects of a kind stand on a shelf.
+    pub fn count_on_shelf<T: Kind>(&self, shelf: &str) -> usize {
+        note_lookup(T::ID, None);
+        self.store(T::ID).map_or(0, |store| store.shelf_len(shelf))
+    }
+
+    /// Whether there are objects of a kind.
+    pub fn has_any<T: Kind>(&self) -> bool {
+        note_lookup(T::ID, None);
+        self.store(T::ID).is_some_and(|store| !store.is_empty())
     }
 
     /// All objects of a kind that satisfy a condition, to be kept, in name order.
     pub fn all_shared<T: Kind>(&self, mut wanted: impl FnMut(&T) -> bool) -> Vec<Arc<T>> {
         note_lookup(T::ID, None);
-        let objects = self.kinds.get(&T::ID).into_iter().flat_map(|store| store.objects.values());
-        let wanted = objects.filter(|value| as_type(value).is_some_and(&mut wanted));
-        wanted.filter_map(as_shared).collect()
+        let objects = self.store(T::ID).into_iter().flat_map(KindStore::iter);
+        let wanted = objects.filter(|(_, stored)| as_type(&stored.value).is_some_and(&mut wanted));
+        wanted.filter_map(|(_, stored)| as_shared(&stored.value)).collect()
     }
 
     /// All objects of a kind with their names, in name order.
     pub fn all<T: Kind>(&self) -> impl Iterator<Item = (&ObjectKey, &T)> {
         note_lookup(T::ID, None);
-        let objects = self.kinds.get(&T::ID).into_iter().flat_map(|store| store.objects.iter());
-        objects.filter_map(|(key, value)| Some((key, as_type(value)?)))
+        let objects = self.store(T::ID).into_iter().flat_map(KindStore::iter);
+        objects.filter_map(|(key, stored)| Some((key, as_type(&stored.value)?)))
     }
 
     /// The objects of a kind in one namespace, in name order.
     pub fn in_namespace<T: Kind>(&self, namespace: &str) -> impl Iterator<Item = (&str, &T)> {
         note_lookup(T::ID, None);
         let first = ObjectKey { namespace: namespace.into(), name: Box::default() };
-        let objects =
-            self.kinds.get(&T::ID).into_iter().flat_map(move |store| store.objects.range(first.clone()..));
+        let objects = self.store(T::ID).map(|store| store.from(&first)).into_iter().flatten();
         let objects = objects.take_while(move |(key, _)| *key.namespace == *namespace);
-        objects.filter_map(|(key, value)| Some((&*key.name, as_type(value)?)))
+        objects.filter_map(|(key, stored)| Some((&*key.name, as_type(&stored.value)?)))
     }
 
     /// The object of that name, whatever its type.
     pub fn find(&self, kind: KindId, key: &ObjectKey) -> Option<Object> {
         note_lookup(kind, Some(&key.name));
-        let value = self.kinds.get(&kind)?.objects.get(key)?.clone();
-        Some(Object { kind, key: key.clone(), raw: None, value })
+        Some(self.store(kind)?.get(&key.namespace, &key.name)?.object(kind, key))
     }
 
     /// The objects of that name without a namespace, one of each kind that has one.
     pub(crate) fn named(&self, name: &str) -> Vec<(KindId, Arc<dyn Any + Send + Sync>)> {
-        let key = ObjectKey { namespace: Box::default(), name: name.into() };
         let kinds = self.kinds.iter();
-        kinds.filter_map(|(kind, store)| Some((*kind, store.objects.get(&key)?.clone()))).collect()
+        kinds.filter_map(|(kind, store)| Some((*kind, store.get("", name)?.value.clone()))).collect()
     }
 
     /// All objects of a kind, whatever its type, in name order.
     pub fn of_kind(&self, kind: KindId) -> impl Iterator<Item = Object> {
         note_lookup(kind, None);
-        let objects = self.kinds.get(&kind).into_iter().flat_map(|store| store.objects.iter());
-        objects.map(move |(key, value)| Object { kind, key: key.clone(), raw: None, value: value.clone() })
+        let objects = self.store(kind).into_iter().flat_map(KindStore::iter);
+        objects.map(move |(key, stored)| stored.object(kind, key))
     }
 
     /// A number that changes whenever any object does.
@@ -263,18 +308,19 @@ impl Objects {
 
     /// A number that changes whenever an object of the kind does.
     pub fn version(&self, kind: KindId) -> u64 {
-        self.kinds.get(&kind).map_or(0, |store| store.version)
+        self.store(kind).map_or(0, |store| store.version)
+    }
+
+    fn store(&self, kind: KindId) -> Option<&KindStore> {
+        // Most often the names are the very same texts, and nobody has to read them.
+        let same = self.kinds.iter().find(|(known, _)| known.is_same_text(&kind));
+        let found = same.or_else(|| self.kinds.iter().find(|(known, _)| *known == kind));
+        found.map(|(_, store)| store)
     }
 }
 
 fn note_lookup(kind: KindId, name: Option<&str>) {
     lookups::note(|| Lookup::Objects(kind, name.map(Into::into)));
-}
-
-impl fmt::Debug for KindStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} objects at version {}", self.objects.len(), self.version)
-    }
 }
 
 /// `metadata` as it is written, as far as anybody reads it.

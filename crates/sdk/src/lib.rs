@@ -91,15 +91,16 @@ pub use supercargo_framework::{
     ACTS_PER_STEP_MAX, Act, Actions, Acts, Answer, Args, AskedActs, Bind, Change, ClusterEvent, Code,
     Conclusion, Context, Cycle, Effect, Endpoint, Enqueue, EventResource, Extensions, Fact, FactForm, Facts,
     FieldProblem, FieldProblems, Filter, Fixes, Hint, HttpMethod, HttpSource, LeftOut, LeftOutReason,
-    LineSource, MAX_NODE_SCORE, Memories, Memory, News, NoArgs, NodeFacts, NodeField, NodeRehearsal,
-    NodeScore, NodeUsage, NodeValues, NodeVictims, Nomination, Normalization, Notice, Observe, OrderChanges,
-    Page, PageRequest, Permit, PermitDecision, Plan, Plugin, PodCondition, PodField, Point, PostBind,
-    PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult, PreScore, ProblemKind,
-    PrometheusRange, PrometheusSource, Query, QuerySource, QueryTls, Question, QueueRank, QueueSort,
-    QueuedPod, Reads, Rehearsal, Rejections, Rendered, Reserve, Sample, Score, Series, SharedMap,
-    SharedMapEntries, Status, StaysPending, Step, Subject, Unread, Verb, Write, Writes, escape_html,
+    Likeness, LineSource, MAX_NODE_SCORE, Memories, Memory, News, NoArgs, NodeFacts, NodeField,
+    NodeRehearsal, NodeScore, NodeUsage, NodeValues, NodeVictims, Nomination, Normalization, Notice, Observe,
+    OrderChanges, Page, PageRequest, Permit, PermitDecision, Plan, Plugin, PodCondition, PodField, Point,
+    PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult, PreScore,
+    ProblemKind, PrometheusRange, PrometheusSource, Query, QuerySource, QueryTls, Question, QueueRank,
+    QueueSort, QueuedPod, Reads, Rehearsal, Rejections, Rendered, Reserve, Sample, Score, Series, SharedMap,
+    SharedMapEntries, Status, StaysPending, Step, Subject, Touched, Unread, Verb, Write, Writes, escape_html,
     fact_kind,
 };
+pub use supercargo_model::cluster::{ClaimUsers, ObjectChange};
 pub use supercargo_model::{
     GoDuration, InvalidDuration, Kind, KindId, LabelLookup, LabelSelector, Labels, MetadataWords, Node,
     NodeRef, NodeSelector, Object, ObjectKey, Objects, Pod, PodSet, PodSpec, Pods, Quantity, RawObject,
@@ -109,14 +110,16 @@ pub use supercargo_model::{kinds, labels, node_selector, pod, quantity, resource
 
 /// Many nodes at a time: for filters and scores that are loops over numbers.
 pub mod columns {
-    pub use supercargo_framework::{Amount, ColumnResource, ColumnView, Columns, EXACT_AMOUNT_MAX};
+    pub use supercargo_framework::{
+        Amount, ColumnResource, ColumnView, Columns, EXACT_AMOUNT_MAX, NodeNumbers, RowFilter, RowScore,
+    };
 }
 
 /// Answers that depend on other nodes only through counts of pods.
 pub mod counting {
     pub use supercargo_framework::{
-        Cell, CountedFilter, CountedScore, Counter, Counts, Groups, MatcherTerm, PodMatcher, Scope, Tally,
-        TermRole,
+        Cell, CountedFilter, CountedScore, Counter, Counts, DomainCounts, Groups, MatcherTerm, PodMatcher,
+        Scope, Tally, TermRole,
     };
 }
 

@@ -1,11 +1,12 @@
 //! Whether what a plugin says by counts of pods is what it says of each node: counted here in the simplest way there is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::json;
 use supercargo_framework::{
-    Cell, CountedFilter, CountedScore, Counter, Counts, Groups, Scope, Tally, TermRole,
+    Cell, CountedFilter, CountedScore, Counter, Counts, DomainCounts, GroupDomains, Groups, Scope, Tally,
+    TermRole,
 };
 use supercargo_model::kinds::Namespace;
 use supercargo_model::pod::PodAffinityTerm;
@@ -49,7 +50,8 @@ impl Search<'_> {
 
     fn is_true_filter(&self, counted: &dyn CountedFilter, cluster: &TestCluster, pod: &Arc<Pod>) -> bool {
         let census = Census::of(counted, cluster.snapshot(), pod);
-        let groups = census.groups();
+        // Which nodes are feasible is not known yet.
+        let groups = Groups { domains: None, ..census.groups() };
         let by_counts = |group: usize| match counted.filter(&groups, group) {
             Ok(()) => Some("ok".to_owned()),
             Err(rejection) => counted.rejections().get(rejection).map(status_text),
@@ -87,7 +89,8 @@ impl Search<'_> {
 
 type Terms = [i64; TermRole::ALL.len()];
 
-/// All nodes of a cluster by what is counted there: those that are alike are one group.
+/// All nodes of a cluster by what is counted there: those that are alike are one group, whatever their domains.
+#[derive(Debug)]
 struct Census {
     nodes: Vec<u32>,
     tallies: Vec<Tally>,
@@ -95,6 +98,8 @@ struct Census {
     terms: Vec<Terms>,
     /// The group of each node, in the order of the nodes.
     group_of: Vec<usize>,
+    /// For each counter whose domains are wanted, the domain of each node.
+    domains: Vec<Option<Vec<u32>>>,
 }
 
 impl Census {
@@ -109,6 +114,7 @@ impl Census {
             cells: Vec::new(),
             terms: Vec::new(),
             group_of: Vec::new(),
+            domains: counted.iter().map(|counted| counted.domains(cluster)).collect(),
         };
         let mut known: Vec<(Vec<Cell>, Terms)> = Vec::new();
         for node in cluster.nodes() {
@@ -135,7 +141,17 @@ impl Census {
             cells_per_group: self.tallies.len(),
             first_cell: 0,
             terms: &self.terms,
+            domains: Some(self),
         }
+    }
+}
+
+impl GroupDomains for Census {
+    fn domains(&self, counter: usize, is_meant: &mut dyn FnMut(usize) -> bool, _: &mut Vec<u32>) -> usize {
+        let Some(domains) = &self.domains[counter] else { return 0 };
+        let meant = domains.iter().zip(&self.group_of).filter(|(_, group)| is_meant(**group));
+        let domains: BTreeSet<u32> = meant.map(|(domain, _)| *domain).collect();
+        domains.into_iter().filter(|domain| *domain != Cell::NO_DOMAIN).count()
     }
 }
 
@@ -166,12 +182,11 @@ impl<'a> Counted<'a> {
             }
         }
         let tally = match counter.scope {
-            Scope::Node => Tally { total: everywhere, domains: 0, minimum: None },
+            Scope::Node => Tally { total: everywhere, of_domains: DomainCounts::default() },
             _ => Tally {
                 total: by_domain.values().map(|pods| u64::from(*pods)).sum(),
-                // The engine knows them only if they are told apart, or if the smallest is wanted.
-                domains: if counter.wants_domains || counter.wants_minimum { by_domain.len() } else { 0 },
-                minimum: by_domain.values().min().copied().filter(|_| counter.wants_minimum),
+                // The engine knows them only if they are wanted.
+                of_domains: if counter.wants_counts { summary(&by_domain) } else { DomainCounts::default() },
             },
         };
         Counted { counter, by_domain, tally }
@@ -184,8 +199,23 @@ impl<'a> Counted<'a> {
             Scope::Node => matching(self.counter, node),
             _ => self.by_domain.get(&domain).copied().unwrap_or(0),
         };
-        let is_told_apart = self.counter.wants_domains || domain == Cell::NO_DOMAIN;
-        Cell { domain: if is_told_apart { domain } else { 0 }, pods }
+        // Domains are not told apart: the engine need not do so either.
+        Cell { domain: if domain == Cell::NO_DOMAIN { domain } else { 0 }, pods }
+    }
+
+    /// The domain of each node, if somebody wants to know.
+    fn domains(&self, cluster: &Snapshot) -> Option<Vec<u32>> {
+        let all = || cluster.nodes().map(|node| domain(node, &self.counter.topology_key)).collect();
+        self.counter.wants_domains.then(all)
+    }
+}
+
+fn summary(by_domain: &BTreeMap<u32, u32>) -> DomainCounts {
+    DomainCounts {
+        domains: by_domain.len(),
+        occupied: by_domain.values().filter(|pods| **pods > 0).count(),
+        minimum: by_domain.values().min().copied().unwrap_or(0),
+        maximum: by_domain.values().max().copied().unwrap_or(0),
     }
 }
 

@@ -443,7 +443,6 @@ fn pod_values(field: PodField) -> (Vec<Value>, bool) {
             spec(&[
                 none,
                 volume(json!({ "name": "v", "emptyDir": {} })),
-                volume(json!({ "name": "v", "image": { "reference": "big:1" } })),
                 volume(json!({ "name": "v", "persistentVolumeClaim": { "claimName": "alone" } })),
                 volume(json!({ "name": "v", "persistentVolumeClaim": { "claimName": "waiting" } })),
                 volume(json!({ "name": "v", "persistentVolumeClaim": { "claimName": "selected" } })),

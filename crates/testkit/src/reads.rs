@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use supercargo_framework::{
-    Columns, Context, NodeField, NodeScore, Plugin, PluginInstance, PodField, PreFilterResult, QueuedPod,
-    Reads, is_fact_kind,
+    Columns, Context, Cycle, Likeness, NodeField, NodeNumbers, NodeScore, Plugin, PluginInstance, PodField,
+    PreFilterResult, QueuedPod, Reads, is_fact_kind,
 };
 use supercargo_model::lookups::{LabelsId, Lookup, noting};
 use supercargo_model::{Pod, RawObject};
@@ -30,8 +30,9 @@ const LATER: Duration = Duration::from_secs(3 * 86_400 + 5 * 3600 + 7 * 60 + 11)
 /// Fails unless the plugin, with its default arguments, declares all that it reads; says what to add.
 ///
 /// Labels and resources of its own names may need a word: see [`ReadsCheck`]. What PreEnqueue, QueueSort, PreFilter, Filter, PreScore,
-/// Score, `concerns`, `normalization`, `filter_rows`, `score_rows` and both `counted` say is looked at. It cannot find what shows only in
-/// clusters of more than four nodes, with values that nobody has named, or at the points after the decision.
+/// Score, `concerns`, `normalization`, `filter_rows`, `score_rows`, `filter_row`, `score_row` and both `counted` say is looked at. It
+/// cannot find what shows only in clusters of more than four nodes, with values that nobody has named, or at the points after the
+/// decision.
 pub fn check_reads<P: Plugin>() {
     ReadsCheck::of::<P>().check();
 }
@@ -191,6 +192,7 @@ impl Search<'_> {
             });
         }
         self.look_at_alike(&mut scene, &truth);
+        self.look_at_resolved(&mut scene, &truth);
         for field in NodeField::ALL.into_iter().filter(|field| !reads.node.contains(*field)) {
             let answers = self.ask_anew(&world.with_node_field_changed(field));
             self.compare(&truth, answers, || {
@@ -242,6 +244,42 @@ impl Search<'_> {
                 });
             }
         }
+    }
+
+    /// Whether pods that come to the same by what the plugin says get the same answers.
+    fn look_at_resolved(&mut self, scene: &mut Scene<'_>, truth: &Answers) {
+        if !self.plugin.reads.resolved {
+            return;
+        }
+        let world = scene.world;
+        let Some(likeness) = self.likeness(scene, world) else { return };
+        for field in PodField::ALL {
+            let changed = world.with_pod_field_changed(field);
+            if self.likeness(scene, &changed).as_ref() == Some(&likeness) {
+                let answers = self.ask(scene, &changed, Twist::None);
+                self.compare(truth, answers, || {
+                    format!("by `resolve` pods come to the same that are told apart by their {field:?}")
+                });
+            }
+        }
+    }
+
+    /// What the pending pod of a world comes to; none if it does not concern the plugin, or if that says that it has to be asked about
+    /// every node, or panics.
+    fn likeness(&self, scene: &mut Scene<'_>, world: &World) -> Option<(Likeness, bool)> {
+        let pod = scene.cluster.pod(world.pending());
+        if !self.plugin.concerns(&pod) {
+            return None;
+        }
+        let resolved = || {
+            let (mut cycle, mut likeness) = (Cycle::new(&pod, scene.cluster.context()), Likeness::default());
+            match self.plugin.resolve(&mut cycle, &mut likeness) {
+                Ok(PreFilterResult::AllNodes) => Some((likeness, true)),
+                Ok(PreFilterResult::Skip) => Some((likeness, false)),
+                _ => None,
+            }
+        };
+        catch_unwind(AssertUnwindSafe(resolved)).ok().flatten()
     }
 
     /// Whether the answer about one node depends on others.
@@ -347,6 +385,7 @@ impl Search<'_> {
         if !view.are_exact() {
             return;
         }
+        let numbers: Vec<NodeNumbers> = nodes.iter().map(|node| NodeNumbers::of(*node)).collect();
         let mut cycle = cluster.cycle(&pod);
         let prepared =
             profile.pre_filter.iter().map(|named| named.plugin.pre_filter(&mut cycle)).collect::<Vec<_>>();
@@ -358,6 +397,10 @@ impl Search<'_> {
             let each: Vec<bool> =
                 nodes.iter().map(|node| named.plugin.filter(&cycle, *node).is_success()).collect();
             self.demand(!is_done || passed == each, "`filter_rows` says something else than `filter`");
+            if let Some(prepared) = named.plugin.filter_row(&cycle) {
+                let is_same = numbers.iter().zip(&each).all(|(numbers, each)| prepared(numbers) == *each);
+                self.demand(is_same, "`filter_row` says something else than `filter`");
+            }
         }
         if let Some((named, _)) = profile.score.first()
             && let Ok((cycle, each)) = self.trial.raw_scores(cluster, &pod, &[])
@@ -366,6 +409,11 @@ impl Search<'_> {
             let is_done = named.plugin.score_rows(&cycle, view, &mut scores);
             let is_same = scores.iter().zip(&each).all(|(score, each)| i64::from(*score) == each.score);
             self.demand(!is_done || is_same, "`score_rows` says something else than `score`");
+            if let Some(prepared) = named.plugin.score_row(&cycle) {
+                let mut scores = numbers.iter().zip(&each);
+                let is_same = scores.all(|(numbers, each)| i64::from(prepared(numbers)) == each.score);
+                self.demand(is_same, "`score_row` says something else than `score`");
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! A plugin that counts, and says by counts something else than of each node, is found out; one that says the same is not.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use supercargo_framework::{
@@ -25,8 +26,14 @@ const LOOKS_ONCE: u8 = 2;
 const OTHER_WORD: u8 = 3;
 /// It does not know how many nodes a group has.
 const GROUPS_ARE_NODES: u8 = 4;
-/// It asks for domains that it did not want.
-const UNWANTED_DOMAINS: u8 = 5;
+/// It asks for counts of all domains that it did not want.
+const UNWANTED_COUNTS: u8 = 5;
+/// It asks how many domains there are, and did not want to know.
+const UNWANTED_DOMAINS: u8 = 6;
+/// It takes the numbers in cells for those of domains.
+const CELLS_ARE_DOMAINS: u8 = 7;
+/// It takes the nodes of a group for nodes of one domain.
+const GROUPS_ARE_DOMAINS: u8 = 8;
 
 impl<const LIE: u8> Plugin for Crowds<LIE> {
     const NAME: &'static str = "Crowds";
@@ -52,8 +59,9 @@ fn in_zone(cycle: &Cycle<'_>, node: NodeRef<'_>) -> Option<u32> {
     Some(near.map(|node| node.pods().len() as u32).sum())
 }
 
-fn score_of(pods: Option<u32>, average: u32) -> i64 {
-    100 - i64::from(pods.unwrap_or(0) + average).min(100)
+/// Fewer pods are better, and so are fewer nodes with a zone, and fewer zones.
+fn score_of(pods: Option<u32>, zoned: u32, zones: usize) -> i64 {
+    100 - (i64::from(pods.unwrap_or(0) + zoned) + zones as i64).min(100)
 }
 
 impl<const LIE: u8> Filter for Crowds<LIE> {
@@ -72,8 +80,9 @@ impl<const LIE: u8> Filter for Crowds<LIE> {
 impl<const LIE: u8> Score for Crowds<LIE> {
     fn score(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Result<i64, Status> {
         let cluster = cycle.cluster();
-        let zoned = cluster.nodes().filter(|node| node.label(ZONE).is_some()).count() as u32;
-        Ok(score_of(in_zone(cycle, node), zoned))
+        let zoned = || cluster.nodes().filter_map(|node| node.label(ZONE).map(str::to_owned));
+        let zones: BTreeSet<String> = zoned().collect();
+        Ok(score_of(in_zone(cycle, node), zoned().count() as u32, zones.len()))
     }
 
     fn normalize(&self, _: &Cycle<'_>, _: &mut [NodeScore]) -> Status {
@@ -98,11 +107,10 @@ impl<const LIE: u8> Counted<LIE> {
         let scope = if LIE == OTHER_SCOPE { Scope::Node } else { Scope::NodesWithKeys(Vec::new()) };
         Counted {
             counters: [Counter {
-                pods: PodMatcher { terms: vec![everybody], counts_terminating: true },
-                topology_key: ZONE.into(),
                 scope,
-                wants_minimum: false,
-                wants_domains: false,
+                wants_counts: LIE != UNWANTED_COUNTS,
+                wants_domains: LIE != UNWANTED_DOMAINS,
+                ..Counter::new(PodMatcher { terms: vec![everybody], counts_terminating: true }, ZONE)
             }],
             rejections: [Status::unschedulable(if LIE == OTHER_WORD { "a mob" } else { "a crowd" })],
             pods: cycle.cluster().nodes().flat_map(|node| node.pods().to_vec()).collect(),
@@ -122,21 +130,29 @@ impl<const LIE: u8> CountedFilter for Counted<LIE> {
     }
 
     fn filter(&self, groups: &Groups<'_>, group: usize) -> Result<(), usize> {
-        let Tally { total, domains, .. } = groups.tallies[0];
+        let Tally { total, of_domains } = groups.tallies[0];
         // What it does not know it makes up.
         let is_stale = LIE == LOOKS_ONCE && total > self.pods.len() as u64;
-        let is_lost = LIE == UNWANTED_DOMAINS && domains == 0;
+        let is_lost = LIE == UNWANTED_COUNTS && of_domains.domains == 0;
         let is_crowd = groups.cell(group, 0).pods > CROWD;
         if is_crowd && !is_stale && !is_lost { Err(0) } else { Ok(()) }
     }
 }
 
 impl<const LIE: u8> CountedScore for Counted<LIE> {
-    fn score(&self, groups: &Groups<'_>, _: &mut Vec<u32>, scores: &mut [i64]) {
+    fn score(&self, groups: &Groups<'_>, scratch: &mut Vec<u32>, scores: &mut [i64]) {
         let nodes = |group: usize| if LIE == GROUPS_ARE_NODES { 1 } else { groups.nodes[group] };
-        let zoned = (0..groups.len()).filter(|group| groups.cell(*group, 0).has_domain()).map(nodes).sum();
+        let zoned_groups = || (0..groups.len()).filter(|group| groups.cell(*group, 0).has_domain());
+        let zoned = zoned_groups().map(nodes).sum();
+        let zones = match LIE {
+            CELLS_ARE_DOMAINS => {
+                zoned_groups().map(|group| groups.cell(group, 0).domain).collect::<BTreeSet<u32>>().len()
+            }
+            GROUPS_ARE_DOMAINS => zoned_groups().count(),
+            _ => groups.domains(0, |_| true, scratch),
+        };
         for (group, score) in scores.iter_mut().enumerate() {
-            *score = score_of(Some(groups.cell(group, 0).pods), zoned);
+            *score = score_of(Some(groups.cell(group, 0).pods), zoned, zones);
         }
     }
 }
@@ -154,5 +170,8 @@ fn counts_that_say_something_else_are_found() {
     assert_eq!(findings::<LOOKS_ONCE>(), [filter]);
     assert_eq!(findings::<OTHER_WORD>(), [filter]);
     assert_eq!(findings::<GROUPS_ARE_NODES>(), [score]);
-    assert_eq!(findings::<UNWANTED_DOMAINS>(), [filter]);
+    assert_eq!(findings::<UNWANTED_COUNTS>(), [filter]);
+    assert_eq!(findings::<UNWANTED_DOMAINS>(), [score]);
+    assert_eq!(findings::<CELLS_ARE_DOMAINS>(), [score]);
+    assert_eq!(findings::<GROUPS_ARE_DOMAINS>(), [score]);
 }

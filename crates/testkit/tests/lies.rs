@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use supercargo_framework::{
     Acts, ColumnView, Context, Cycle, Extensions, Filter, Memory, NoArgs, NodeField, NodeScore,
     Normalization, OrderChanges, Plugin, PodField, PreScore, Query, QuerySource, QueueRank, QueueSort,
-    QueuedPod, Reads, Reserve, Score, Status, fact_kind,
+    QueuedPod, Reads, Reserve, RowFilter, RowScore, Score, Status, fact_kind,
 };
 use supercargo_model::kinds::Service;
 use supercargo_model::{Kind, KindId, LabelLookup, NodeRef, Pod, Row, Timestamp};
@@ -99,6 +99,8 @@ lies! {
     ];
     Feasible => ["which nodes are feasible matters to PreScore: `normalization` must be `Unknown`"];
     Rows => ["`filter_rows` says something else than `filter`"];
+    OneRow => ["`filter_row` says something else than `filter`"];
+    ScoreRow => ["`score_row` says something else than `score`"];
     Ageing => [
         "the order of waiting pods depends on the time: `QueueSort::changes` must say `OrderChanges::with_time(…)`"
     ];
@@ -285,6 +287,34 @@ impl<const HONEST: bool> Filter for Rows<HONEST> {
         let free = columns.free_pods().iter();
         free.zip(passed.iter_mut()).for_each(|(free, passed)| *passed &= *free > 1.0);
         !HONEST
+    }
+}
+
+twins! {
+    OneRow: filter,
+    reads Reads::nothing().node(&[NodeField::Requested, NodeField::Allocatable, NodeField::Pods]),
+    or Reads::nothing().node(&[NodeField::Requested, NodeField::Allocatable, NodeField::Pods])
+}
+impl<const HONEST: bool> Filter for OneRow<HONEST> {
+    fn filter(&self, _: &Cycle<'_>, node: NodeRef<'_>) -> Status {
+        if node.pods().len() > 1 { Status::unschedulable("full") } else { Status::success() }
+    }
+    fn filter_row(&self, _: &Cycle<'_>) -> Option<RowFilter> {
+        (!HONEST).then(|| -> RowFilter { Box::new(|node| node.free_pods() > 1.0) })
+    }
+}
+
+twins! {
+    ScoreRow: score,
+    reads Reads::nothing().node(&[NodeField::Requested, NodeField::Allocatable, NodeField::Pods]),
+    or Reads::nothing().node(&[NodeField::Requested, NodeField::Allocatable, NodeField::Pods])
+}
+impl<const HONEST: bool> Score for ScoreRow<HONEST> {
+    fn score(&self, _: &Cycle<'_>, node: NodeRef<'_>) -> Result<i64, Status> {
+        Ok(node.pods().len().min(100) as i64)
+    }
+    fn score_row(&self, _: &Cycle<'_>) -> Option<RowScore> {
+        (!HONEST).then(|| -> RowScore { Box::new(|node| node.free_pods().clamp(0.0, 100.0) as i32) })
     }
 }
 

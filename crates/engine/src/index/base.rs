@@ -3,20 +3,24 @@
 //! Many classes of pods share a base: those that differ only in what is counted across rows, such as the pods of a
 //! thousand deployments with the same requests.
 
+mod asking;
+
 use std::hash::BuildHasher;
 use std::hint::black_box;
 use std::sync::Arc;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
-use supercargo_framework::{Cell, ColumnView, Columns, Context, Cycle, CycleState, MAX_NODE_SCORE, Status};
+use supercargo_framework::{Cell, Context, Cycle, CycleState, NodeNumbers, Status};
 use supercargo_model::{KindId, NodeRef, Pod, Row};
 
 use super::class::Indexed;
 use super::counting::Counting;
-use super::kernels::{self, Others, RowBuffers};
-use super::local::{LocalPlugins, LocalScore, remember};
+use super::groups::normalize;
+use super::kernels;
+use super::local::{LocalPlugins, LocalScore};
 use super::ranged::{RangeOutcome, RangedScores};
 use super::rejections::Rejections;
+use super::row_answers::{RowAnswer, RowAnswers};
 use super::table::{ChangedRow, Table};
 use super::tree::{ABSENT, Plane};
 
@@ -60,6 +64,9 @@ pub(super) struct Base {
     pub(super) part_of: Vec<u16>,
     pub(super) parts: Vec<Part>,
     pub(super) planes: Vec<Plane>,
+    /// What the relative scores come to in all parts, where they were the same in all before they were normalised; none if they
+    /// were not, or if a plugin failed.
+    pub(super) common_relative: Option<i64>,
     parts_by_key: FxHashMap<PartId, u16>,
     /// Parts by domains and shape, those that were looked for last.
     part_cache: Vec<Option<([u32; CACHED_KEYS_MAX + 1], u16)>>,
@@ -75,8 +82,8 @@ pub(super) struct Base {
     pub(super) identity: u64,
     /// Changes when parts get other numbers.
     pub(super) generation: u64,
-    /// Taken out while they are used.
-    buffers: Option<Box<Buffers>>,
+    /// What plugins have prepared for single rows since all were looked at.
+    row_answers: Option<RowAnswers>,
 }
 
 /// What plugins that look only at a row's shape said about each shape.
@@ -85,37 +92,6 @@ struct ShapeAnswers {
     filters: Vec<Vec<Option<bool>>>,
     scores: Vec<Vec<Option<i64>>>,
     relative: Vec<Vec<Option<i64>>>,
-}
-
-#[derive(Default)]
-struct Buffers {
-    columns: Columns,
-    rows: RowBuffers,
-    others: Others,
-}
-
-/// The rows that plugins are asked about.
-#[derive(Clone, Copy)]
-enum RowSelection<'a> {
-    /// So many, which are all.
-    All(usize),
-    These(&'a [ChangedRow]),
-}
-
-impl RowSelection<'_> {
-    fn len(self) -> usize {
-        match self {
-            RowSelection::All(rows) => rows,
-            RowSelection::These(rows) => rows.len(),
-        }
-    }
-
-    fn row(self, position: usize) -> u32 {
-        match self {
-            RowSelection::All(_) => position as u32,
-            RowSelection::These(rows) => rows[position].row(),
-        }
-    }
 }
 
 /// A sum of scores as it is kept. What is kept of scores that do not fit is not used.
@@ -136,6 +112,7 @@ impl Base {
             part_of: Vec::new(),
             parts: Vec::new(),
             planes: Vec::new(),
+            common_relative: None,
             parts_by_key: FxHashMap::default(),
             part_cache: Vec::new(),
             cursor: None,
@@ -147,7 +124,7 @@ impl Base {
             last_used: 0,
             identity: 0,
             generation: 0,
-            buffers: None,
+            row_answers: None,
         }
     }
 
@@ -228,7 +205,15 @@ impl Base {
         !self.broken
     }
 
+    #[inline]
     fn grow(&mut self, rows: usize) {
+        if self.values.len() != rows {
+            self.grow_to(rows);
+        }
+    }
+
+    #[cold]
+    fn grow_to(&mut self, rows: usize) {
         self.values.resize(rows, ABSENT);
         self.part_of.resize(rows, 0);
         if let Some(rejections) = &mut self.rejections {
@@ -245,30 +230,78 @@ impl Base {
         counting: &Counting,
     ) -> bool {
         self.grow(table.rows());
+        match table.recent_numbers(rows.len()) {
+            Some(numbers) => rows.iter().zip(numbers).all(|(changed, numbers)| {
+                self.refresh_by_numbers(*changed, numbers, table)
+                    || self.ask_again(context, *changed, numbers, table, counting)
+            }),
+            None => rows.iter().all(|changed| {
+                let numbers = NodeNumbers::of(context.cluster.node(Row(changed.row())));
+                self.ask_again(context, *changed, &numbers, table, counting)
+            }),
+        }
+    }
+
+    /// Looks at a row again where its numbers say it all; false if the plugins have to be asked.
+    fn refresh_by_numbers(&mut self, changed: ChangedRow, numbers: &NodeNumbers, table: &Table) -> bool {
+        let row = changed.row();
+        let index = row as usize;
+        let Some(answers) =
+            self.row_answers.as_ref().filter(|_| self.keeps_part(changed) && table.occupied[index])
+        else {
+            return false;
+        };
+        let value = match answers.of_row(numbers, table.shapes[index] as usize) {
+            RowAnswer::Passed(sum) => value_of(sum),
+            RowAnswer::Rejected if self.rejections.is_none() => ABSENT,
+            RowAnswer::Rejected | RowAnswer::Unknown => return false,
+        };
+        let old = std::mem::replace(&mut self.values[index], value);
+        self.planes[usize::from(self.part_of[index])].set(row, old, value, table.rows());
+        true
+    }
+
+    /// Asks the plugins about a row again; false if all rows have to be looked at.
+    fn ask_again(
+        &mut self,
+        context: &Context<'_>,
+        changed: ChangedRow,
+        numbers: &NodeNumbers,
+        table: &Table,
+        counting: &Counting,
+    ) -> bool {
+        let row = changed.row();
         let pod = self.pod.clone();
         let cycle = Cycle::resume(&pod, context.clone(), std::mem::take(&mut self.state));
-        let mut buffers = self.buffers.take().unwrap_or_default();
-        let Buffers { columns, rows: found, others } = &mut *buffers;
-        let numbers = table.recent_numbers(rows.len()).unwrap_or_else(|| {
-            columns.resize(rows.len());
-            for (position, changed) in rows.iter().enumerate() {
-                columns.set(position, context.cluster.node(Row(changed.row())));
+        let mut answers =
+            self.row_answers.take().unwrap_or_else(|| RowAnswers::prepare(&self.plugins, &cycle));
+        let sum = if table.occupied[row as usize] {
+            self.sum_of_row(&cycle, row, numbers, table, &mut answers)
+        } else {
+            None
+        };
+        self.row_answers = Some(answers);
+        let outcome = self.ranged.score(&cycle, row, sum, table);
+        let holds = match outcome {
+            RangeOutcome::Scored(sum) => {
+                self.replace(&cycle, changed, sum, table, counting);
+                true
             }
-            columns.view(0..rows.len())
-        });
-        self.evaluate(&cycle, RowSelection::These(rows), numbers, table, found, others);
-        let outcome = self.ranged.score(&cycle, rows, table, found);
-        self.broken |= outcome == RangeOutcome::Failed;
-        let holds = outcome != RangeOutcome::Moved;
-        if holds {
-            for (position, changed) in rows.iter().enumerate() {
-                let sum = found.passed[position].then_some(found.sums[position]);
-                self.replace(&cycle, *changed, sum, table, counting);
+            RangeOutcome::Moved => false,
+            RangeOutcome::Failed => {
+                self.broken = true;
+                true
             }
-        }
-        self.buffers = Some(buffers);
+        };
         self.state = cycle.into_state();
         holds
+    }
+
+    /// Whether a row that stays feasible stays in its part.
+    fn keeps_part(&self, changed: ChangedRow) -> bool {
+        changed.is_pods_only()
+            && self.values[changed.row() as usize] != ABSENT
+            && !self.plugins.relative_reads_pods
     }
 
     /// Takes note of what was found out about a row: the sum of its scores, if it is feasible.
@@ -285,10 +318,9 @@ impl Base {
         // Where it is not needed, the node stays where it is.
         let node = || cycle.cluster().node(Row(row));
         let (old, old_part) = (self.values[index], self.part_of[index]);
-        let keeps_part = changed.is_pods_only() && old != ABSENT && !self.plugins.relative_reads_pods;
         let (value, part) = match sum {
             None => (ABSENT, old_part),
-            Some(sum) if keeps_part => (value_of(sum), old_part),
+            Some(sum) if self.keeps_part(changed) => (value_of(sum), old_part),
             Some(sum) => (value_of(sum), self.part(cycle, node(), table.shapes[index] as usize, counting)),
         };
         if part == old_part {
@@ -307,26 +339,6 @@ impl Base {
             rejections.set(index, status.flatten());
             self.rejections = Some(rejections);
         }
-    }
-
-    fn filter_passes(&mut self, index: usize, cycle: &Cycle<'_>, row: u32, shape: usize) -> bool {
-        let filter = &self.plugins.filters[index];
-        if !filter.by_shape {
-            let status = filter.named.run(|plugin| plugin.filter(cycle, cycle.cluster().node(Row(row))));
-            return self.accepts(&status);
-        }
-        if let Some(Some(answer)) = self.shape_answers.filters[index].get(shape) {
-            return *answer;
-        }
-        let status = filter.named.run(|plugin| plugin.filter(cycle, cycle.cluster().node(Row(row))));
-        let answer = self.accepts(&status);
-        remember(&mut self.shape_answers.filters[index], shape, answer);
-        answer
-    }
-
-    fn accepts(&mut self, status: &Status) -> bool {
-        self.broken |= !status.is_success() && !status.is_rejected();
-        status.is_success()
     }
 
     /// The part that a row belongs to.
@@ -378,10 +390,28 @@ impl Base {
             self.broken = true;
             return 0;
         };
+        match self.parts.first() {
+            None => self.common_relative = self.normalize_alone(cycle, &key.1),
+            Some(first) if first.raw != key.1 => self.common_relative = None,
+            Some(_) => {}
+        }
         self.parts.push(Part { domains: key.0.clone(), raw: key.1.clone() });
         self.planes.push(Plane::new());
         self.parts_by_key.insert(key, part);
         part
+    }
+
+    /// What relative scores come to if no others occur; none if a plugin fails.
+    fn normalize_alone(&self, cycle: &Cycle<'_>, raw: &[i64]) -> Option<i64> {
+        let mut buffer = Vec::with_capacity(1);
+        let mut sum = 0;
+        for (relative, raw) in self.plugins.relative.iter().zip(raw) {
+            if !normalize(relative, cycle, std::iter::once(*raw), &mut buffer) {
+                return None;
+            }
+            sum += buffer.first()?.score * relative.weight;
+        }
+        Some(sum)
     }
 
     /// Looks at all rows.
@@ -390,6 +420,9 @@ impl Base {
         self.broken = false;
         self.generation = generation;
         self.rejections = None;
+        self.row_answers = None;
+        self.common_relative = None;
+        let has_parts = self.parts.len() > 1;
         self.parts.clear();
         self.parts_by_key.clear();
         self.part_cache.clear();
@@ -400,19 +433,17 @@ impl Base {
         for answers in self.shape_answers.scores.iter_mut().chain(&mut self.shape_answers.relative) {
             answers.clear();
         }
-        self.part_of.clear();
+        if has_parts {
+            self.part_of.fill(0);
+        }
         self.part_of.resize(rows, 0);
         let pod = self.pod.clone();
         let cycle = Cycle::resume(&pod, context.clone(), std::mem::take(&mut self.state));
-        let mut buffers = self.buffers.take().unwrap_or_default();
-        let Buffers { rows: found, others, .. } = &mut *buffers;
-        *others = Others::default();
+        let mut found = std::mem::take(&mut table.buffers);
         table.refresh_columns(context.cluster);
-        self.evaluate(&cycle, RowSelection::All(rows), table.numbers(), table, found, others);
-        self.broken |= self.ranged.score_all(&cycle, table, found) == RangeOutcome::Failed;
-        let sums = found.passed.iter().zip(&found.sums);
-        self.values.clear();
-        self.values.extend(sums.map(|(passed, sum)| if *passed { value_of(*sum) } else { ABSENT }));
+        self.evaluate(&cycle, table, &mut found);
+        self.broken |= !self.ranged.score_all(&cycle, table, &mut found);
+        kernels::write_values(&found, &mut self.values);
         self.assign_parts(&cycle, table, counting);
         match self.parts.len() {
             1 => {
@@ -422,114 +453,8 @@ impl Base {
             }
             parts => self.planes = Plane::of_parts(&self.values, &self.part_of, parts),
         }
-        self.buffers = Some(buffers);
+        table.buffers = found;
         self.state = cycle.into_state();
-    }
-
-    /// Asks the plugins about rows.
-    fn evaluate(
-        &mut self,
-        cycle: &Cycle<'_>,
-        selected: RowSelection<'_>,
-        numbers: ColumnView<'_>,
-        table: &Table,
-        rows: &mut RowBuffers,
-        others: &mut Others,
-    ) {
-        rows.passed.clear();
-        match selected {
-            RowSelection::All(_) => rows.passed.extend_from_slice(&table.occupied),
-            RowSelection::These(these) => {
-                rows.passed.extend(these.iter().map(|changed| table.occupied[changed.row() as usize]));
-            }
-        }
-        for numbers in [&mut rows.sums, &mut rows.scores] {
-            numbers.clear();
-            numbers.resize(selected.len(), 0);
-        }
-        self.broken |= !kernels::run(&self.plugins, cycle, numbers, rows, others);
-        self.try_earlier_filters(cycle, selected, table, rows, others);
-        for index in others.filters.iter() {
-            self.filter(index, cycle, selected, table, &mut rows.passed);
-        }
-        for index in others.scores.iter() {
-            self.score(index, cycle, selected, table, &rows.passed, &mut rows.sums);
-        }
-    }
-
-    /// Asks about the rows that were rejected for many at once whether a filter that comes before those fails there: the
-    /// first word on a row would be that failure.
-    fn try_earlier_filters(
-        &mut self,
-        cycle: &Cycle<'_>,
-        selected: RowSelection<'_>,
-        table: &Table,
-        rows: &mut RowBuffers,
-        others: &Others,
-    ) {
-        let asked_at_once =
-            (0..self.plugins.filters.len()).rev().find(|position| !others.filters.contains(*position));
-        let Some(last) = asked_at_once.filter(|last| others.filters.iter().any(|position| position < *last))
-        else {
-            return;
-        };
-        let RowBuffers { passed, rejected, .. } = rows;
-        let is_occupied = |position: usize| table.occupied[selected.row(position) as usize];
-        rejected.clear();
-        rejected.extend(passed.iter().enumerate().map(|(position, passed)| !passed && is_occupied(position)));
-        if rejected.contains(&true) {
-            for position in others.filters.iter().filter(|position| *position < last) {
-                self.filter(position, cycle, selected, table, rejected);
-            }
-        }
-    }
-
-    /// Asks a filter about each row.
-    fn filter(
-        &mut self,
-        index: usize,
-        cycle: &Cycle<'_>,
-        selected: RowSelection<'_>,
-        table: &Table,
-        passed: &mut [bool],
-    ) {
-        if self.plugins.filters[index].by_shape && table.shape_count() == 1 {
-            // One row answers for all.
-            if let Some(position) = passed.iter().position(|passed| *passed)
-                && !self.filter_passes(index, cycle, selected.row(position), 0)
-            {
-                passed.fill(false);
-            }
-            return;
-        }
-        for (position, passed) in passed.iter_mut().enumerate().filter(|(_, passed)| **passed) {
-            let row = selected.row(position);
-            *passed = self.filter_passes(index, cycle, row, table.shapes[row as usize] as usize);
-        }
-    }
-
-    /// Asks for the score of each row that passed.
-    fn score(
-        &mut self,
-        index: usize,
-        cycle: &Cycle<'_>,
-        selected: RowSelection<'_>,
-        table: &Table,
-        passed: &[bool],
-        sums: &mut [i32],
-    ) {
-        let score = &self.plugins.scores[index];
-        let mut cache = score.by_shape.then_some(&mut self.shape_answers.scores[index]);
-        for position in (0..passed.len()).filter(|position| passed[*position]) {
-            let row = selected.row(position);
-            let (node, shape) = (cycle.cluster().node(Row(row)), table.shapes[row as usize] as usize);
-            match score.of_row(cycle, node, shape, cache.as_deref_mut()) {
-                Some(found) if (0..=MAX_NODE_SCORE).contains(&found) => {
-                    sums[position] += (found * score.weight) as i32;
-                }
-                _ => self.broken = true,
-            }
-        }
     }
 
     /// Finds the parts of all rows.

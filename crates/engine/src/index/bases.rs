@@ -1,12 +1,11 @@
 //! Which bases are kept.
 
-use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::base::Base;
-use super::class::{BaseKey, Indexed};
+use super::class::{BaseKey, Hashed, Indexed};
 use super::limits::IndexLimits;
 use super::slots::Slots;
 
@@ -14,9 +13,9 @@ use super::slots::Slots;
 /// worked out there, and gets a base of its own only when it comes up again.
 pub(super) struct Bases {
     list: Slots<Box<Base>>,
-    by_key: FxHashMap<Arc<BaseKey>, usize>,
+    by_key: FxHashMap<Arc<Hashed<BaseKey>>, usize>,
     /// What is worked out in the first one.
-    guest_key: Option<Arc<BaseKey>>,
+    guest_key: Option<Arc<Hashed<BaseKey>>>,
     /// Hashes of what has come up once.
     seen: FxHashSet<u64>,
     /// How many bases were ever kept.
@@ -89,7 +88,7 @@ impl Bases {
             if self.seen.len() >= self.limits.seen_bases {
                 self.seen.clear();
             }
-            let is_new = self.seen.insert(FxBuildHasher.hash_one(&indexed.base_key));
+            let is_new = self.seen.insert(indexed.base_key.number());
             if is_new && self.by_key.len() >= self.limits.eager_bases {
                 self.get_mut(GUEST).assign(indexed);
                 self.guest_key = Some(indexed.base_key.clone());

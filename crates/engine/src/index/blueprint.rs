@@ -10,12 +10,15 @@ use supercargo_framework::{
 use supercargo_model::pod::VolumeSource;
 use supercargo_model::{KindId, Pod, Snapshot};
 
+use super::Question;
 use super::base::{PartKey, RELATIVE_SCORES_MAX};
 use super::class::{BaseKey, ClassCounter, ClassFilter, ClassScore, ClassTerm, Indexed, namespace_labels};
-use super::counting::{Counting, SourceId, TallyId};
+use super::counting::{Counting, SourceId, TallyId, TallyRequest};
+use super::keys::KeyColumn;
 use super::local::{LocalFilter, LocalPlugins, LocalScore};
 use super::plain::{PlainReason, VERDICT};
 use super::recipe::{PluginSet, Recipe, RecipePlugin};
+use super::resolving::Resolved;
 
 /// Scores above this do not fit beside each other into the values of rows.
 const VALUE_MAX: i64 = 32_000;
@@ -32,12 +35,14 @@ pub(super) struct Blueprint {
     scored: PluginSet,
     has_plans: bool,
     recipe: Arc<Recipe>,
+    resolved: Resolved,
 }
 
 impl Blueprint {
-    fn empty(recipe: &Arc<Recipe>, concerned: PluginSet) -> Self {
+    fn empty(recipe: &Arc<Recipe>, concerned: PluginSet, resolved: &Resolved) -> Self {
         Blueprint {
             recipe: recipe.clone(),
+            resolved: resolved.clone(),
             plugins: LocalPlugins::default(),
             state: CycleState::default(),
             filters: Vec::new(),
@@ -52,19 +57,22 @@ impl Blueprint {
 
     /// An error if the plugins' answers for such pods cannot be kept.
     pub(super) fn draw(
+        question: &Question<'_>,
         recipe: &Arc<Recipe>,
         concerned: PluginSet,
-        profile: &Profile,
-        mut cycle: Cycle<'_>,
+        resolved: &Resolved,
     ) -> Result<Self, PlainReason> {
-        let pod = cycle.pod;
-        // The claim of an ephemeral volume has the pod's name: such pods are all different.
-        if pod.spec.volumes.iter().any(|volume| matches!(volume.source, VolumeSource::Ephemeral)) {
+        let Question { profile, pod, context, .. } = question;
+        // The claim of an ephemeral volume has the pod's name: where volumes tell pods apart, such pods are all different.
+        if recipe.fields.contains(PodField::Volumes)
+            && pod.spec.volumes.iter().any(|volume| matches!(volume.source, VolumeSource::Ephemeral))
+        {
             return Err(PlainReason::general(
                 "the pod has an ephemeral volume, whose claim has the pod's name",
             ));
         }
-        let mut blueprint = Blueprint::empty(recipe, concerned);
+        let mut cycle = Cycle::resume(pod, context.clone(), resolved.state().clone());
+        let mut blueprint = Blueprint::empty(recipe, concerned, resolved);
         blueprint.draw_filters(concerned, profile, &mut cycle)?;
         blueprint.draw_scores(concerned, profile, &mut cycle)?;
         blueprint.state = cycle.into_state();
@@ -84,6 +92,12 @@ impl Blueprint {
             if plugin.is_verdict {
                 continue;
             }
+            if let Some(skips) = self.resolved.skips(plugin.number) {
+                if skips {
+                    skipped.insert(plugin.number);
+                }
+                continue;
+            }
             // Where a filter counts, nobody needs what its PreFilter would leave.
             if let Some(filter) = plugin.filter {
                 counted[filter] = profile.filter[filter].run(|plugin| plugin.counted(cycle));
@@ -99,6 +113,9 @@ impl Blueprint {
                     return Err(PlainReason::of(named.name, VERDICT));
                 }
             }
+        }
+        for (position, _) in recipe.filters().enumerate().filter(|(_, plugin)| plugin.has_no_pre_filter()) {
+            counted[position] = profile.filter[position].run(|plugin| plugin.counted(cycle));
         }
         for ((named, plugin), counted) in profile.filter.iter().zip(recipe.filters()).zip(counted) {
             if let Some(counted) = counted {
@@ -145,6 +162,9 @@ impl Blueprint {
             } else if !status.is_success() {
                 return Err(PlainReason::of(named.name, "its PreScore fails"));
             }
+        }
+        for (position, _) in recipe.scores().enumerate().filter(|(_, plugin)| plugin.has_no_pre_score()) {
+            counted[position] = profile.score[position].0.run(|plugin| plugin.counted(cycle));
         }
         let mut highest = 0;
         for (((named, weight), plugin), counted) in profile.score.iter().zip(recipe.scores()).zip(counted) {
@@ -245,7 +265,8 @@ impl Blueprint {
         let all = counters.iter().chain(terms.iter().map(|term| &term.counter));
         let by_row = all.filter(|counter| counter.is_by_row).copied().collect();
         let is_asked = |number| self.asked.contains(number) || self.scored.contains(number);
-        let alike = self.recipe.alike(pod, is_asked);
+        let mut alike = self.recipe.alike(pod, is_asked);
+        alike.extend(self.resolved.numbers(is_asked));
         let base_key =
             Arc::new(BaseKey::of(profile, pod, self.fields, [self.asked, self.scored], keys, alike));
         let kinds = self.kinds.into_iter().map(|kind| (kind, cluster.objects().version(kind))).collect();
@@ -265,6 +286,28 @@ impl Blueprint {
             asked: self.asked,
             recipe: self.recipe,
             has_plans: self.has_plans,
+        }
+    }
+}
+
+/// What a counter is wanted for.
+#[derive(Clone, Copy)]
+enum Wanted {
+    /// The pods of each row, whatever else is in its domain.
+    PodsOfNode,
+    /// The pods of each domain.
+    Pods,
+    /// Those, and in how many domains rows are.
+    PodsAndDomains,
+}
+
+impl Wanted {
+    /// Whether rows are told apart by what is counted for each, and not by their domains.
+    fn is_by_row(self, key: &KeyColumn) -> bool {
+        match self {
+            Wanted::PodsOfNode => true,
+            Wanted::Pods => key.is_one_node_each() || key.has_many_domains(),
+            Wanted::PodsAndDomains => key.has_many_domains(),
         }
     }
 }
@@ -289,9 +332,10 @@ impl Builder<'_> {
         for (source, role, weight, key) in meant {
             let column = self.column(&key);
             self.counting.share_term(source);
-            let is_by_row = self.is_by_row(column);
-            let tally = (!is_by_row).then(|| self.counting.tally(source, column, None, false, self.cluster));
-            let counter = self.counter(source, tally, column, is_by_row);
+            let request = TallyRequest { key: column, chosen_by: None, wants_counts: false };
+            let tally = (!self.counting.keys.get(column).is_one_node_each())
+                .then(|| self.counting.tally(source, request, self.cluster));
+            let counter = self.counter(source, tally, column, Wanted::Pods);
             terms.push(ClassTerm { role, weight: i64::from(weight), counter });
         }
         terms
@@ -304,7 +348,7 @@ impl Builder<'_> {
             let source = self.counting.matching(&wanted.pods);
             let chosen = match &wanted.scope {
                 Scope::Node => {
-                    counters.push(self.counter(source, None, column, true));
+                    counters.push(self.counter(source, None, column, Wanted::PodsOfNode));
                     continue;
                 }
                 Scope::Chosen => true,
@@ -316,13 +360,17 @@ impl Builder<'_> {
                     !others.iter().all(|column| self.counting.keys.get(*column).is_on_all_nodes())
                 }
             };
-            let is_by_row = self.is_by_row(column) && !wanted.wants_domains;
-            let has_own_total = self.counting.keys.get(column).is_on_all_nodes();
-            let needs_tally = !is_by_row || chosen || wanted.wants_minimum || !has_own_total;
-            let chosen_by = chosen.then(|| (counts.clone(), number));
-            let tally = needs_tally
-                .then(|| self.counting.tally(source, column, chosen_by, wanted.wants_minimum, self.cluster));
-            counters.push(self.counter(source, tally, column, is_by_row));
+            let wants = if wanted.wants_domains { Wanted::PodsAndDomains } else { Wanted::Pods };
+            let key = self.counting.keys.get(column);
+            let has_own_count = key.is_one_node_each() && wants.is_by_row(key);
+            let needs_tally = !has_own_count || chosen || wanted.wants_counts || !key.is_on_all_nodes();
+            let request = TallyRequest {
+                key: column,
+                chosen_by: chosen.then(|| (counts.clone(), number)),
+                wants_counts: wanted.wants_counts,
+            };
+            let tally = needs_tally.then(|| self.counting.tally(source, request, self.cluster));
+            counters.push(self.counter(source, tally, column, wants));
         }
         counters
     }
@@ -332,10 +380,20 @@ impl Builder<'_> {
         source: SourceId,
         tally: Option<TallyId>,
         column: usize,
-        is_by_row: bool,
+        wanted: Wanted,
     ) -> ClassCounter {
+        let key = self.counting.keys.get(column);
+        let is_by_row = wanted.is_by_row(key);
         self.keys.insert(PartKey { column, presence_only: is_by_row });
-        ClassCounter { source, tally, column, part_key: 0, is_by_row }
+        ClassCounter {
+            source,
+            tally,
+            column,
+            part_key: 0,
+            is_by_row,
+            is_by_small_domain: is_by_row && tally.is_some() && !key.is_one_node_each(),
+            counts_domains: is_by_row && matches!(wanted, Wanted::PodsAndDomains),
+        }
     }
 
     fn column(&mut self, key: &str) -> usize {
@@ -345,9 +403,5 @@ impl Builder<'_> {
             self.key_epochs.push(epoch);
         }
         column
-    }
-
-    fn is_by_row(&self, column: usize) -> bool {
-        self.counting.keys.get(column).is_one_node_each()
     }
 }

@@ -7,6 +7,7 @@ use supercargo_model::Row;
 
 use super::base::Base;
 use super::class::Indexed;
+use super::domain_sets::DecisionDomains;
 use super::groups::{GroupRows, Member, normalize};
 use super::plain::UNKEPT_ANSWERS;
 use super::tree::{ABSENT, Plane};
@@ -14,6 +15,31 @@ use super::{Found, Index, Question};
 use crate::chance::{Ties, drawn_row};
 
 impl Index {
+    /// Picks the best row where all feasible rows are in one part and nothing is counted, so that there is but one group, without
+    /// forming it; none if it is not so simple.
+    pub(super) fn choose_in_one_part(
+        &self,
+        question: &Question<'_>,
+        indexed: &Indexed,
+        base: &Base,
+    ) -> Option<Found> {
+        let Question { context, rules, .. } = question;
+        let [plane] = &*base.planes else { return None };
+        let feasible = plane.len();
+        if feasible < 2
+            || rules.ties != Ties::Seeded
+            || indexed.counts_anything()
+            || context.cluster.nominated().next().is_some()
+        {
+            return None;
+        }
+        let best = plane.best();
+        let Row(start) = drawn_row(context.cluster, context.seed);
+        let row = plane.first(best, start, &[])?;
+        let relative = base.common_relative?;
+        Some(Found::Place { row: Row(row), score: relative + i64::from(best), feasible })
+    }
+
     /// Picks the best of the feasible groups, and a row of it.
     pub(super) fn choose(
         &mut self,
@@ -37,8 +63,8 @@ impl Index {
         }
         // What the groups get beside the values of their rows.
         scratch.totals.clear();
-        scratch.totals.resize(scratch.members.len(), 0);
-        if !base.relative().is_empty() {
+        scratch.totals.resize(scratch.members.len(), base.common_relative.unwrap_or(0));
+        if base.common_relative.is_none() {
             let state = std::mem::take(&mut indexed.state);
             let cycle = Cycle::resume(pod, context.clone(), state);
             let mut normalized = true;
@@ -60,7 +86,15 @@ impl Index {
         for class_score in &indexed.scores {
             scores.clear();
             scores.resize(scratch.members.len(), 0);
-            let view = scratch.view(class_score.first_cell);
+            let domains = DecisionDomains {
+                counters: &indexed.counters,
+                members: &scratch.members,
+                cells: &scratch.cells,
+                singles: &scratch.singles,
+                planes: indexed.planes.as_ref(),
+                keys: &self.counting.keys,
+            };
+            let view = scratch.view(class_score.first_cell, Some(&domains));
             witness::run(class_score.name, || class_score.score.score(&view, &mut numbers, &mut scores));
             for (total, score) in scratch.totals.iter_mut().zip(&scores) {
                 *total += *score * class_score.weight;

@@ -1,14 +1,15 @@
 //! Classes of pods: those that all plugins of a profile answer alike for.
 
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use supercargo_framework::{
-    CountedFilter, CountedScore, Cycle, CycleState, FieldSet, PodField, Profile, TermRole,
-};
+use rustc_hash::FxBuildHasher;
+use supercargo_framework::{CountedFilter, CountedScore, CycleState, FieldSet, PodField, TermRole};
 use supercargo_model::kinds::Namespace;
 use supercargo_model::pod::ControllerReference;
 use supercargo_model::{Interned, KindId, Labels, Pod, PodSpec, Snapshot};
 
+use super::Question;
 use super::base::PartKey;
 use super::blueprint::Blueprint;
 use super::counting::{Counting, SourceId, TallyId};
@@ -17,6 +18,14 @@ use super::plain::{PlainReason, UNKEPT_ANSWERS};
 use super::planes::Planes;
 use super::project::project;
 use super::recipe::{PluginSet, Recipe};
+use super::resolving::Resolved;
+
+/// A key of maps that is hashed once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Hashed<T> {
+    hash: u64,
+    value: T,
+}
 
 /// What all pods of a class have in common, as far as any plugin looks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -65,7 +74,7 @@ pub(super) struct Class {
 pub(super) struct Indexed {
     /// One of the pods.
     pub(super) pod: Arc<Pod>,
-    pub(super) base_key: Arc<BaseKey>,
+    pub(super) base_key: Arc<Hashed<BaseKey>>,
     /// The number of its base, and what tells that base from others that had the number.
     pub(super) base: Option<(usize, u64)>,
     pub(super) plugins: LocalPlugins,
@@ -112,6 +121,10 @@ pub(super) struct ClassCounter {
     pub(super) part_key: usize,
     /// Whether every row has its own count.
     pub(super) is_by_row: bool,
+    /// Whether such counts are those of domains with several rows.
+    pub(super) is_by_small_domain: bool,
+    /// Whether it matters in how many domains the feasible rows of groups are, which only the class's own planes know.
+    pub(super) counts_domains: bool,
 }
 
 /// A term of running pods that means the pods of the class.
@@ -122,6 +135,17 @@ pub(super) struct ClassTerm {
     pub(super) counter: ClassCounter,
 }
 
+impl Indexed {
+    /// Whether a decision for such pods looks at counts of others.
+    pub(super) fn counts_anything(&self) -> bool {
+        !self.filters.is_empty()
+            || !self.scores.is_empty()
+            || !self.counters.is_empty()
+            || !self.terms.is_empty()
+            || self.planes.is_some()
+    }
+}
+
 impl ClassCounter {
     /// What is counted for a row.
     pub(super) fn in_row(&self, row: u32, counting: &Counting) -> u32 {
@@ -130,11 +154,47 @@ impl ClassCounter {
             Some(tally) => counting.in_domain(tally, counting.keys.get(self.column).value(row)),
         }
     }
+
+    /// Adds all rows for which something is counted, and perhaps some others, and some twice.
+    pub(super) fn extend_with_rows(&self, rows: &mut Vec<u32>, counting: &Counting) {
+        if !self.is_by_small_domain {
+            counting.extend_with_rows(self.source, rows);
+            return;
+        }
+        let column = counting.keys.get(self.column);
+        let rows_with_pods = counting.rows(self.source);
+        match self.tally {
+            Some(tally) if counting.row_count(self.source) * column.largest() > column.domain_numbers() => {
+                let domains = (0..column.domain_numbers() as u32)
+                    .filter(|domain| counting.in_domain(tally, *domain) > 0);
+                rows.extend(domains.flat_map(|domain| column.rows(domain)));
+            }
+            _ => rows.extend(rows_with_pods.flat_map(|row| column.rows(column.value(row)))),
+        }
+    }
+}
+
+impl<T: Hash> Hashed<T> {
+    fn new(value: T) -> Self {
+        Hashed { hash: FxBuildHasher.hash_one(&value), value }
+    }
+}
+
+impl<T> Hashed<T> {
+    pub(super) fn number(&self) -> u64 {
+        self.hash
+    }
+}
+
+impl<T> Hash for Hashed<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
 }
 
 impl ClassKey {
-    pub(super) fn of(profile: usize, pod: &Pod, fields: FieldSet<PodField>, alike: Vec<u64>) -> Self {
-        ClassKey {
+    pub(super) fn of(profile: usize, pod: &Pod, fields: FieldSet<PodField>, alike: Vec<u64>) -> Hashed<Self> {
+        Hashed::new(ClassKey {
             alike,
             profile,
             spec: project(&pod.spec, fields),
@@ -142,7 +202,7 @@ impl ClassKey {
             annotations: fields.contains(PodField::Annotations).then(|| pod.annotations.clone()),
             namespace: pod.namespace.clone(),
             controller: pod.controller.clone(),
-        }
+        })
     }
 }
 
@@ -185,6 +245,15 @@ impl Class {
         true
     }
 
+    pub(super) fn has_planes(&self) -> bool {
+        self.indexed.as_ref().is_ok_and(|indexed| indexed.planes.is_some())
+    }
+
+    /// Forgets the planes of its own; whether it had any.
+    pub(super) fn drop_planes(&mut self) -> bool {
+        self.indexed.as_mut().is_ok_and(|indexed| indexed.planes.take().is_some())
+    }
+
     /// Gives back what the class uses.
     pub(super) fn release(self, counting: &mut Counting) {
         let Ok(indexed) = &self.indexed else { return };
@@ -195,13 +264,12 @@ impl Class {
 
     /// Works out how pods like this one are decided.
     pub(super) fn compile(
-        profile_number: usize,
+        question: &Question<'_>,
         recipe: &Arc<Recipe>,
-        profile: &Profile,
-        cycle: Cycle<'_>,
+        resolved: &Resolved,
         counting: &mut Counting,
     ) -> Self {
-        let (cluster, pod) = (cycle.cluster(), cycle.pod);
+        let (cluster, pod) = (question.context.cluster, question.pod);
         let mut class = Class::plain(pod, UNKEPT_ANSWERS);
         class.objects_version = cluster.objects().latest_version();
         class.terms_seen = counting.new_term_count();
@@ -210,9 +278,9 @@ impl Class {
             let kinds = plugin.kinds.iter().map(|kind| (*kind, cluster.objects().version(*kind)));
             class.kinds.extend(kinds);
         }
-        class.indexed = Blueprint::draw(recipe, concerned, profile, cycle).map(|blueprint| {
+        class.indexed = Blueprint::draw(question, recipe, concerned, resolved).map(|blueprint| {
             class.roles = blueprint.roles();
-            blueprint.build(profile_number, pod, cluster, counting, &mut class.key_epochs)
+            blueprint.build(question.profile_number, pod, cluster, counting, &mut class.key_epochs)
         });
         class
     }
@@ -226,9 +294,9 @@ impl BaseKey {
         plugins: [PluginSet; 2],
         keys: Vec<PartKey>,
         alike: Vec<u64>,
-    ) -> Self {
+    ) -> Hashed<Self> {
         let reads = |field| fields.contains(field);
-        BaseKey {
+        Hashed::new(BaseKey {
             alike,
             profile,
             spec: project(&pod.spec, fields),
@@ -238,11 +306,13 @@ impl BaseKey {
             controller: pod.controller.clone().filter(|_| reads(PodField::Controller)),
             plugins,
             keys,
-        }
+        })
     }
+}
 
+impl Hashed<BaseKey> {
     pub(super) fn keys(&self) -> &[PartKey] {
-        &self.keys
+        &self.value.keys
     }
 }
 

@@ -4,14 +4,17 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use supercargo_framework::{Counts, PodMatcher, Tally, TermRole};
+use supercargo_framework::{PodMatcher, Tally, TermRole};
 use supercargo_model::pod::{PodAffinityTerm, TermNamespaces};
-use supercargo_model::{Labels, NodeRef, Pod, Row, Snapshot};
+use supercargo_model::{Labels, NodeRef, Pod, Snapshot};
 
 use super::keys::Keys;
 use super::label_groups::{Addresses, LabelGroups, hash_label, spec_addresses};
 use super::limits::IndexLimits;
+use super::row_counts::RowCounts;
 use super::slots::Slots;
+use super::tally::DomainTally;
+pub(super) use super::tally::TallyRequest;
 
 /// The number of a [`Source`].
 pub(super) type SourceId = usize;
@@ -62,7 +65,7 @@ pub(super) struct CarriedTerm {
 struct Source {
     what: What,
     /// How many there are in each row that has any.
-    by_row: FxHashMap<u32, u32>,
+    by_row: RowCounts<u32>,
     total: u64,
     tallies: Vec<TallyId>,
     /// How many counters of classes use it.
@@ -73,28 +76,6 @@ struct Source {
 enum What {
     Matching(Arc<PodMatcher>),
     Carrying(Arc<CarriedTerm>),
-}
-
-/// A source by the domains of a topology key.
-struct DomainTally {
-    source: SourceId,
-    key: usize,
-    /// Which nodes count, if not all of them do.
-    chosen: Option<Chosen>,
-    pods: Vec<u32>,
-    total: u64,
-    /// The smallest number in a domain, and how many domains have it; 0 of them if that has to be found out again.
-    minimum: (u32, usize),
-    wants_minimum: bool,
-}
-
-struct Chosen {
-    by: Arc<dyn Counts>,
-    counter: usize,
-    rows: Vec<bool>,
-    /// How many of the nodes of each domain count.
-    nodes: Vec<u32>,
-    domains: usize,
 }
 
 /// Pods that carry the same terms.
@@ -108,6 +89,7 @@ struct SpecKind {
 impl Counting {
     pub(super) fn new(limits: IndexLimits) -> Self {
         Counting {
+            keys: Keys::new(limits.domains),
             label_groups: LabelGroups::new(limits.label_groups),
             new_terms: NewTerms { max: limits.new_terms, ..NewTerms::default() },
             max_specs: limits.specs,
@@ -157,8 +139,8 @@ impl Counting {
     /// Takes everything on a row out of the counts, before its node changes or goes.
     pub(super) fn lift(&mut self, row: u32) {
         for id in self.sources.positions() {
-            let held = self.sources.get(id).and_then(|source| source.by_row.get(&row).copied());
-            if let Some(pods) = held {
+            let pods = self.sources.get(id).map_or(0, |source| source.by_row.get(row));
+            if pods > 0 {
                 self.bump(id, row, -i64::from(pods));
             }
         }
@@ -216,7 +198,7 @@ impl Counting {
     }
 
     fn new_source(&mut self, what: What) -> SourceId {
-        let source = Source { what, by_row: FxHashMap::default(), total: 0, tallies: Vec::new(), users: 0 };
+        let source = Source { what, by_row: RowCounts::default(), total: 0, tallies: Vec::new(), users: 0 };
         self.sources.insert(source)
     }
 
@@ -273,31 +255,11 @@ impl Counting {
         self.source_mut(id).users += 1;
     }
 
-    /// Counts a source by the domains of a key, on the nodes that `chosen_by` includes or on all.
-    pub(super) fn tally(
-        &mut self,
-        source: SourceId,
-        key: usize,
-        chosen_by: Option<(Arc<dyn Counts>, usize)>,
-        wants_minimum: bool,
-        cluster: &Snapshot,
-    ) -> TallyId {
-        let chosen = chosen_by.map(|(by, counter)| Chosen {
-            by,
-            counter,
-            rows: Vec::new(),
-            nodes: Vec::new(),
-            domains: 0,
-        });
-        let mut tally =
-            DomainTally { source, key, chosen, pods: Vec::new(), total: 0, minimum: (0, 0), wants_minimum };
-        if tally.chosen.is_some() {
-            for node in cluster.nodes() {
-                tally.include(node, &self.keys);
-            }
-        }
-        for (row, pods) in &self.source(source).by_row {
-            tally.bump(*row, i64::from(*pods), &self.keys);
+    /// Counts a source by the domains of a key.
+    pub(super) fn tally(&mut self, source: SourceId, request: TallyRequest, cluster: &Snapshot) -> TallyId {
+        let mut tally = DomainTally::new(request, &self.keys, cluster);
+        for (row, pods) in self.source(source).by_row.iter() {
+            tally.bump(row, i64::from(pods), &self.keys);
         }
         let id = self.tallies.insert(tally);
         self.source_mut(source).tallies.push(id);
@@ -334,12 +296,22 @@ impl Counting {
 
     /// How many pods of a source are in a row.
     pub(super) fn in_row(&self, source: SourceId, row: u32) -> u32 {
-        self.source(source).by_row.get(&row).copied().unwrap_or(0)
+        self.source(source).by_row.get(row)
     }
 
     /// The rows that have pods of a source.
-    pub(super) fn rows(&self, source: SourceId) -> impl ExactSizeIterator<Item = u32> {
-        self.source(source).by_row.keys().copied()
+    pub(super) fn rows(&self, source: SourceId) -> impl Iterator<Item = u32> {
+        self.source(source).by_row.iter().map(|(row, _)| row)
+    }
+
+    /// Adds the rows that have pods of a source.
+    pub(super) fn extend_with_rows(&self, source: SourceId, rows: &mut Vec<u32>) {
+        self.source(source).by_row.extend_with_rows(rows);
+    }
+
+    /// How many rows have pods of a source.
+    pub(super) fn row_count(&self, source: SourceId) -> usize {
+        self.source(source).by_row.len()
     }
 
     /// How many pods of a source there are.
@@ -349,14 +321,22 @@ impl Counting {
 
     /// How many pods of a tally are in a domain.
     pub(super) fn in_domain(&self, tally: TallyId, domain: u32) -> u32 {
-        let tally = self.tallies.get(tally).expect("the class that asks holds the tally");
-        tally.pods.get(domain as usize).copied().unwrap_or(0)
+        self.held_tally(tally).in_domain(domain)
     }
 
     /// A tally over all domains.
-    pub(super) fn summary(&mut self, tally: TallyId) -> Tally {
-        let tally = self.tallies.get_mut(tally).expect("the class that asks holds the tally");
-        tally.summary(&self.keys)
+    pub(super) fn summary(&self, tally: TallyId) -> Tally {
+        self.held_tally(tally).summary()
+    }
+
+    /// The domains whose counts have changed since the last time, perhaps some of them twice; none if those are too many to know, or if
+    /// nobody has asked before. The tally notes them from now on.
+    pub(super) fn take_changed_domains(&mut self, tally: TallyId, into: &mut Vec<u32>) -> bool {
+        self.tallies.get_mut(tally).expect("the class that asks holds the tally").take_changes(into)
+    }
+
+    fn held_tally(&self, tally: TallyId) -> &DomainTally {
+        self.tallies.get(tally).expect("the class that asks holds the tally")
     }
 
     fn source(&self, id: SourceId) -> &Source {
@@ -383,11 +363,7 @@ impl Ledger<'_> {
 
     fn bump(&mut self, id: SourceId, row: u32, change: i64) {
         let Some(source) = self.sources.get_mut(id) else { return };
-        let count = source.by_row.entry(row).or_default();
-        *count = count.saturating_add_signed(change as i32);
-        if *count == 0 {
-            source.by_row.remove(&row);
-        }
+        source.by_row.set(row, source.by_row.get(row).saturating_add_signed(change as i32));
         let was_none = source.total == 0;
         source.total = source.total.saturating_add_signed(change);
         if was_none && matches!(source.what, What::Carrying(_)) {
@@ -408,92 +384,6 @@ impl NewTerms {
             self.list.clear();
         }
         self.list.push(id);
-    }
-}
-
-impl DomainTally {
-    fn bump(&mut self, row: u32, change: i64, keys: &Keys) {
-        let domain = keys.get(self.key).value(row);
-        if domain == supercargo_framework::Cell::NO_DOMAIN || !self.counts(row) {
-            return;
-        }
-        let domain = domain as usize;
-        if domain >= self.pods.len() {
-            self.pods.resize(domain + 1, 0);
-        }
-        let old = self.pods[domain];
-        let new = old.saturating_add_signed(change as i32);
-        self.pods[domain] = new;
-        self.total = self.total.saturating_add_signed(change);
-        let (minimum, domains) = &mut self.minimum;
-        if *domains > 0 {
-            if new < *minimum {
-                (*minimum, *domains) = (new, 1);
-            } else {
-                *domains -= usize::from(old == *minimum);
-                *domains += usize::from(new == *minimum);
-            }
-        }
-    }
-
-    fn counts(&self, row: u32) -> bool {
-        self.chosen.as_ref().is_none_or(|chosen| chosen.rows.get(row as usize) == Some(&true))
-    }
-
-    fn exclude(&mut self, row: u32, keys: &Keys) {
-        self.minimum.1 = 0;
-        let Some(chosen) = &mut self.chosen else { return };
-        let Some(true) = chosen.rows.get(row as usize) else { return };
-        chosen.rows[row as usize] = false;
-        if let Some(nodes) = chosen.nodes.get_mut(keys.get(self.key).value(row) as usize) {
-            *nodes -= 1;
-            chosen.domains -= usize::from(*nodes == 0);
-        }
-    }
-
-    fn include(&mut self, node: NodeRef<'_>, keys: &Keys) {
-        self.minimum.1 = 0;
-        let Some(chosen) = &mut self.chosen else { return };
-        let Row(row) = node.row();
-        if chosen.rows.len() <= row as usize {
-            chosen.rows.resize(row as usize + 1, false);
-        }
-        let domain = keys.get(self.key).value(row);
-        if !chosen.by.includes(chosen.counter, node) || domain == supercargo_framework::Cell::NO_DOMAIN {
-            return;
-        }
-        chosen.rows[row as usize] = true;
-        if chosen.nodes.len() <= domain as usize {
-            chosen.nodes.resize(domain as usize + 1, 0);
-        }
-        chosen.nodes[domain as usize] += 1;
-        chosen.domains += usize::from(chosen.nodes[domain as usize] == 1);
-    }
-
-    fn summary(&mut self, keys: &Keys) -> Tally {
-        let column = keys.get(self.key);
-        let (nodes, domains) = match &self.chosen {
-            None => (column.nodes(), column.domains()),
-            Some(chosen) => (&*chosen.nodes, chosen.domains),
-        };
-        if self.wants_minimum && self.minimum.1 == 0 {
-            let pods = |domain: usize| self.pods.get(domain).copied().unwrap_or(0);
-            let counts = || (0..nodes.len()).filter(|domain| nodes[*domain] > 0).map(pods);
-            let minimum = counts().min().unwrap_or(0);
-            self.minimum = (minimum, counts().filter(|pods| *pods == minimum).count());
-        }
-        let (minimum, at_minimum) = self.minimum;
-        Tally {
-            total: self.total,
-            domains,
-            minimum: (self.wants_minimum && at_minimum > 0).then_some(minimum),
-        }
-    }
-}
-
-impl std::fmt::Debug for DomainTally {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("DomainTally").field("source", &self.source).field("pods", &self.pods).finish()
     }
 }
 

@@ -1,7 +1,8 @@
 //! The groups of rows of one decision: rows that are alike in all but their values. Hot.
 
 use supercargo_framework::{
-    Cell, Cycle, Groups, MAX_NODE_SCORE, NodeScore, Status, Tally, TermRole, witness,
+    Cell, Cycle, DomainCounts, GroupDomains, Groups, MAX_NODE_SCORE, NodeScore, Status, Tally, TermRole,
+    witness,
 };
 use supercargo_model::Row;
 
@@ -51,7 +52,7 @@ pub(super) enum GroupRows {
 
 impl Scratch {
     /// Forms the groups. `singles` has been filled with the rows that stand alone.
-    pub(super) fn form(&mut self, indexed: &Indexed, base: &Base, counting: &mut Counting) {
+    pub(super) fn form(&mut self, indexed: &Indexed, base: &Base, counting: &Counting) {
         self.members.clear();
         self.nodes.clear();
         self.cells.clear();
@@ -60,7 +61,7 @@ impl Scratch {
         for counter in &indexed.counters {
             self.tallies.push(match counter.tally {
                 Some(tally) => counting.summary(tally),
-                None => Tally { total: counting.total(counter.source), domains: 0, minimum: None },
+                None => Tally { total: counting.total(counter.source), of_domains: DomainCounts::default() },
             });
         }
         match &indexed.planes {
@@ -171,7 +172,7 @@ impl Scratch {
     }
 
     /// The groups as a plugin sees them whose cells begin with `first_cell`.
-    pub(super) fn view(&self, first_cell: usize) -> Groups<'_> {
+    pub(super) fn view<'a>(&'a self, first_cell: usize, domains: Option<&'a dyn GroupDomains>) -> Groups<'a> {
         Groups {
             nodes: &self.nodes,
             tallies: &self.tallies[first_cell..],
@@ -179,6 +180,7 @@ impl Scratch {
             cells_per_group: self.tallies.len(),
             first_cell,
             terms: &self.terms,
+            domains,
         }
     }
 
@@ -186,7 +188,7 @@ impl Scratch {
     pub(super) fn filter(&mut self, indexed: &Indexed) -> usize {
         let mut members = std::mem::take(&mut self.members);
         for (number, ClassFilter { name, filter, first_cell }) in indexed.filters.iter().enumerate() {
-            let view = self.view(*first_cell);
+            let view = self.view(*first_cell, None);
             witness::run(name, || {
                 let passed = members.iter_mut().enumerate().filter(|(_, member)| member.rejected.is_none());
                 for (group, member) in passed {

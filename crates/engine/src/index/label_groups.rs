@@ -8,6 +8,7 @@ use supercargo_framework::PodMatcher;
 use supercargo_model::Pod;
 
 use super::counting::SourceId;
+use super::row_counts::RowCounts;
 use super::slots::Slots;
 
 /// Where two parts of a pod are kept, which equal parts of other pods share.
@@ -18,6 +19,8 @@ pub(super) type Addresses = (usize, usize);
 pub(super) struct LabelGroups {
     list: Slots<LabelGroup>,
     by_address: FxHashMap<Addresses, usize>,
+    /// The group that was asked for last; most pods that come are like the one before.
+    last: Option<(Addresses, usize)>,
     /// The groups that have a label.
     by_label: FxHashMap<u64, Vec<usize>>,
     sweep_at: usize,
@@ -32,10 +35,10 @@ struct LabelGroup {
     /// The sources that count them.
     sources: Vec<SourceId>,
     /// How many there are in each row that has any.
-    by_row: FxHashMap<u32, Pods>,
+    by_row: RowCounts<Pods>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Pods {
     staying: u32,
     terminating: u32,
@@ -50,11 +53,15 @@ impl LabelGroups {
     /// The number of a pod's label group; if it is new, `matching` says which sources count such pods.
     pub(super) fn of(&mut self, pod: &Arc<Pod>, matching: impl FnOnce(&Pod) -> Vec<SourceId>) -> usize {
         let address = (pod.labels.address(), Arc::as_ptr(&pod.namespace).addr());
+        if let Some((_, number)) = self.last.filter(|(last, _)| *last == address) {
+            return number;
+        }
         if let Some(number) = self.by_address.get(&address) {
+            self.last = Some((address, *number));
             return *number;
         }
         self.sweep();
-        let group = LabelGroup { pod: pod.clone(), sources: matching(pod), by_row: FxHashMap::default() };
+        let group = LabelGroup { pod: pod.clone(), sources: matching(pod), by_row: RowCounts::default() };
         let number = self.list.insert(group);
         self.by_address.insert(address, number);
         for label in pod.labels.iter() {
@@ -72,19 +79,17 @@ impl LabelGroups {
         change: i64,
     ) -> &[SourceId] {
         let group = self.list.get_mut(number).expect("a group with a number is in the list");
-        let pods = group.by_row.entry(row).or_default();
+        let mut pods = group.by_row.get(row);
         let count = if is_terminating { &mut pods.terminating } else { &mut pods.staying };
         *count = count.saturating_add_signed(change as i32);
-        if pods.staying + pods.terminating == 0 {
-            group.by_row.remove(&row);
-        }
+        group.by_row.set(row, pods);
         &group.sources
     }
 
     /// Forgets the pods in a row.
     pub(super) fn lift(&mut self, row: u32) {
         for group in self.list.values_mut() {
-            group.by_row.remove(&row);
+            group.by_row.set(row, Pods::default());
         }
     }
 
@@ -97,9 +102,9 @@ impl LabelGroups {
                 continue;
             };
             group.sources.push(source);
-            for (row, pods) in &group.by_row {
+            for (row, pods) in group.by_row.iter() {
                 let terminating = if matcher.counts_terminating { pods.terminating } else { 0 };
-                counts.push((*row, i64::from(pods.staying + terminating)));
+                counts.push((row, i64::from(pods.staying + terminating)));
             }
         }
         counts.retain(|(_, pods)| *pods > 0);
@@ -134,7 +139,8 @@ impl LabelGroups {
         if self.by_address.len() < self.sweep_at.max(self.sweep_min) {
             return;
         }
-        self.list.remove_unless(|group| !group.by_row.is_empty());
+        self.last = None;
+        self.list.remove_unless(|group| group.by_row.len() > 0);
         let list = &self.list;
         self.by_address.retain(|_, number| list.get(*number).is_some());
         self.by_label.retain(|_, groups| {

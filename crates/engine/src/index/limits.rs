@@ -8,11 +8,17 @@ pub struct IndexLimits {
     /// Classes are found by the addresses of pods' parts. With more of these combinations than this all are forgotten, and found
     /// again as pods come: raise it where more different specs, labels and namespaces are in use at once.
     pub addresses: usize,
+    /// Of so many different things that pods come to it is known which classes they make; with one more all are forgotten, and the
+    /// classes and bases of those that come again are worked out once more.
+    pub likenesses: usize,
     /// With more shapes of nodes than twice the rows and this number, the index forgets everything and begins anew: most of them
     /// are of nodes that were.
     pub idle_shapes: usize,
     /// Pods are counted by so many topology keys at most; with one more, the index forgets everything and begins anew.
     pub keys: usize,
+    /// Below so many domains of a topology key each of them is looked at in every decision; with more, if they are small, rows are grouped
+    /// by the counts of their domains.
+    pub domains: usize,
     /// A class with more single rows than this gets planes of its own.
     pub singles: usize,
     /// A base with more parts than this is not used; its classes are decided the plain way.
@@ -24,7 +30,7 @@ pub struct IndexLimits {
     /// Of so many bases it is remembered that they came up once; with one more, all of that is forgotten, and a base has to come
     /// up twice again before it is kept.
     pub seen_bases: usize,
-    /// All bases together may take about so many bytes; the ones that were not used for longest go first.
+    /// All bases together may take about so many bytes, and so may the planes of classes; what was not used for longest goes first.
     pub base_bytes: usize,
     /// When more specs with terms than this are known, all are forgotten and found again as they come.
     pub specs: usize,
@@ -47,8 +53,10 @@ impl Default for IndexLimits {
         IndexLimits {
             classes: 1 << 12,
             addresses: 1 << 14,
+            likenesses: 1 << 14,
             idle_shapes: 1 << 12,
             keys: 256,
+            domains: 8,
             singles: 100,
             parts: 1 << 12,
             planes: 1 << 12,
@@ -81,8 +89,12 @@ pub struct IndexStatistics {
     pub classes_dropped: u64,
     /// How many bases were dropped because they took too much.
     pub bases_dropped: u64,
+    /// How many classes lost the planes of their own because all of those took too much.
+    pub planes_dropped: u64,
     /// How many decisions were made with planes of a class's own.
     pub with_own_planes: u64,
+    /// How many decisions were made with rows grouped by the counts of their domains.
+    pub by_domain_counts: u64,
     /// How many decisions were made in the guest base, which is no class's own.
     pub as_guest: u64,
     /// How many decisions were made row by row, because scores had to be normalised anew.

@@ -16,12 +16,15 @@
 //! - *local* plugin (`local.rs`): its answer about a row depends on nothing but the row, so that it can be kept.
 //! - *relative* score: one that is normalised among the feasible rows, so that it is kept as the plugin gave it.
 //! - *ranged* score (`ranged.rs`): one that is normalised by the lowest and the highest, and kept as it comes out.
+//! - *resolved* plugin (`resolving.rs`): it says with every decision what the pod comes to, such as what its claims are bound to; pods
+//!   that come to the same are of one class, though they name different objects.
 //! - *verdict*: what a PreFilter plugin says of a pod that says nothing about nodes; it is asked for with every decision.
 //!
 //! About rows:
 //!
 //! - *row*: a node's number in the cluster's table. *Position*: a number in a list that is no row.
 //! - *shape* (`table.rs`): what rows with equal taints, features and the like share; plugins that look no further are asked once a shape.
+//! - *numbers* of a row (`row_answers.rs`): its resources; plugins that look no further answer at once when its pods change.
 //! - *log* (`table.rs`): the rows that changed, in order. Whoever keeps answers has a *cursor* into it.
 //! - *census* (`table.rs`): a number that changes when nodes come or go, or change in what plugins that look at all nodes read.
 //! - *base* (`base.rs`): what the local plugins say about every row, for all classes that agree in what those read.
@@ -34,8 +37,10 @@
 //! About counts:
 //!
 //! - *source* (`counting.rs`): pods of one selector, or pods that carry one affinity term.
-//! - *tally*: the pods of a source by the domains of a topology key.
+//! - *tally* (`tally.rs`): the pods of a source by the domains of a topology key.
 //! - *counter*: a source, and perhaps a tally, that a class looks at. *Cell*: what a counter says of one group.
+//! - *small domains* (`keys.rs`): those of a key with many domains. Rows are then grouped by the counts of their domains, so that a decision
+//!   costs what the different counts are and not what the domains are; `domain_sets.rs` knows in how many domains the rows of a group are.
 //! - *label group* (`label_groups.rs`): bound pods with equal labels in one namespace; they belong to the same sources.
 //! - *key* (`keys.rs`): a label key of nodes that pods are counted by; its *epoch* changes when what classes took for granted
 //!   about its values does.
@@ -51,6 +56,7 @@ mod blueprint;
 mod choosing;
 mod class;
 mod counting;
+mod domain_sets;
 mod groups;
 mod kernels;
 mod keys;
@@ -63,8 +69,13 @@ mod project;
 mod ranged;
 mod recipe;
 mod rejections;
+mod resolving;
+mod row_answers;
+mod row_counts;
+mod singles;
 mod slots;
 mod table;
+mod tally;
 mod tree;
 mod unfit;
 
@@ -72,24 +83,22 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use supercargo_framework::{Code, Context, Cycle, NodeScore, Plan, PreFilterResult, Profile, Status};
+use supercargo_framework::{Context, Cycle, NodeScore, Plan, PreFilterResult, Profile, Status};
 use supercargo_model::cluster::Change;
 use supercargo_model::{Cluster, Pod, Row, Snapshot};
 
-use crate::evaluate::{Rules, plans};
+use crate::evaluate::Rules;
 use crate::filtering::Filters;
-use base::Base;
 use bases::Bases;
-use class::{Class, ClassCounter, ClassKey, Indexed};
+use class::{Class, ClassKey, Hashed, Indexed};
 use counting::Counting;
 use groups::Scratch;
 pub use limits::{IndexLimits, IndexStatistics};
 pub use plain::{PlainDecisions, PlainReason};
-use planes::Planes;
 use recipe::Recipe;
+use resolving::{Likenesses, Resolved};
 use slots::Slots;
 use table::Table;
-use tree::ABSENT;
 use unfit::FindingTable;
 pub(crate) use unfit::{Findings, Unfit};
 
@@ -109,6 +118,7 @@ pub(crate) struct Index {
     clock: u64,
     /// What matters of each profile; none if it cannot be decided by what is kept.
     recipes: Vec<Option<Arc<Recipe>>>,
+    likenesses: Likenesses,
     findings: RefCell<FindingTable>,
     limits: IndexLimits,
     statistics: IndexStatistics,
@@ -116,17 +126,24 @@ pub(crate) struct Index {
     plain: PlainDecisions,
 }
 
+/// Where the parts of a pod are kept that its class is known by.
+type Addresses = [usize; 6];
+
 #[derive(Default)]
 struct Classes {
     /// Boxed, because a class is taken out of the list while it is worked with.
     list: Slots<Box<Class>>,
-    by_key: FxHashMap<Arc<ClassKey>, usize>,
+    by_key: FxHashMap<Hashed<ClassKey>, usize>,
     /// Classes by where the parts of their pods are kept. The pods are held so that the addresses stay theirs.
-    by_address: FxHashMap<[usize; 6], (usize, Arc<Pod>)>,
+    by_address: FxHashMap<Addresses, (usize, Arc<Pod>)>,
+    /// The class of the last pod, and where its parts are kept: pods like one another come one after the other.
+    last: Option<(Addresses, usize)>,
     /// What plugins said that have their own word on which pods are alike, and a number for it.
     alike: FxHashMap<Vec<u64>, usize>,
     /// The last of those numbers. None is used twice, because addresses may outlive what they were found with.
     alike_numbers: usize,
+    /// At most so many classes have planes of their own.
+    with_planes: usize,
 }
 
 /// A question to the index.
@@ -190,6 +207,7 @@ impl Index {
     }
 
     /// Takes note of all changes of the cluster.
+    #[inline]
     pub(crate) fn sync(&mut self, cluster: &mut Cluster) {
         if cluster.changes().is_empty() {
             return;
@@ -230,6 +248,17 @@ impl Index {
     fn apply(&mut self, changes: &[Change], cluster: &Snapshot) {
         let seen = self.table.log.end();
         self.table.resize(cluster.row_count());
+        // Most of the time a pod was placed since the last decision, and nothing else happened.
+        if let [Change::PodAdded { row, pod }] = changes {
+            self.counting.count(row.0, pod, 1);
+            self.table.log.note_pods(row.0, self.table.rows());
+        } else {
+            self.apply_all(changes, cluster);
+        }
+        self.table.note_numbers(seen, cluster);
+    }
+
+    fn apply_all(&mut self, changes: &[Change], cluster: &Snapshot) {
         self.changed_nodes.clear();
         for change in changes {
             if let Change::Node { row, census } = change {
@@ -251,6 +280,10 @@ impl Index {
                     self.table.log.note(row.0, self.table.rows());
                     continue;
                 }
+                Change::Object(change) => {
+                    resolving::note_touched(&self.recipes, cluster, change, &mut self.table);
+                    continue;
+                }
                 Change::Node { .. } => continue,
             };
             if self.changed_nodes.binary_search(&row).is_err() {
@@ -269,37 +302,42 @@ impl Index {
             }
             self.table.log.note(row, self.table.rows());
         }
-        self.table.note_numbers(seen, cluster);
     }
 
     /// Decides for a pod, if it can.
+    #[inline]
     pub(crate) fn decide<'a>(&'a mut self, question: &Question<'a>) -> Answer<'a> {
         let Question { profile, context, pod, rules, .. } = question;
         if pod.node_name.is_some() || is_sampled(profile, *rules) {
             return self.leave(plain::NO_SEARCH);
         }
         self.clock += 1;
-        let Some(recipe) = self.recipes[question.profile_number].clone() else {
+        let Some(recipe) = &self.recipes[question.profile_number] else {
             return self.leave(plain::TOO_MANY_PLUGINS);
         };
         if recipe.has_verdicts()
-            && let Some(reason) = rejected_outright(question, &recipe)
+            && let Some(reason) = rejected_outright(question, recipe)
         {
             return self.leave(reason);
         }
-        let class_number = self.class(question, &recipe);
+        let resolved = match self.likenesses.resolve(question, recipe, self.limits.likenesses) {
+            Err(reason) => return self.leave(reason),
+            Ok(resolved) => resolved,
+        };
+        let class_number = self.class(question, &resolved);
         let mut class = self.classes.list.lend(class_number).expect("the class was just found");
         class.last_used = self.clock;
-        let answer = match &mut class.indexed {
-            Err(reason) => Found::Unknown(*reason),
-            Ok(indexed) => self.decide_indexed(question, indexed),
+        let (answer, has_plans) = match &mut class.indexed {
+            Err(reason) => (Found::Unknown(*reason), false),
+            Ok(indexed) => (self.decide_indexed(question, indexed), indexed.has_plans),
         };
         self.classes.list.give_back(class_number, class);
         match answer {
             Found::Unknown(reason) => self.leave(reason),
             Found::Place { row, score, feasible } => {
                 self.statistics.answered += 1;
-                let plans = self.plans(question, class_number, row);
+                let plans =
+                    if has_plans { self.plans(question, class_number, &resolved, row) } else { Vec::new() };
                 Answer::Place { row, score, feasible, plans }
             }
             Found::Unfit { base } => {
@@ -309,7 +347,8 @@ impl Index {
                         Unfit::is_known(indexed, base, &self.table, context)
                     })
                 });
-                if !known || recipe.verdict_is_needed_later(profile) {
+                let recipe = self.recipes[question.profile_number].as_ref();
+                if !known || recipe.is_none_or(|recipe| recipe.verdict_is_needed_later(profile)) {
                     return self.leave(plain::UNKEPT_REASONS);
                 }
                 self.statistics.answered += 1;
@@ -334,15 +373,15 @@ impl Index {
     }
 
     /// What has to be done on the chosen row first.
-    fn plans(&self, question: &Question<'_>, class: usize, row: Row) -> Vec<(&'static str, Plan)> {
+    fn plans(
+        &self,
+        question: &Question<'_>,
+        class: usize,
+        resolved: &Resolved,
+        row: Row,
+    ) -> Vec<(&'static str, Plan)> {
         let indexed = self.classes.list.get(class).and_then(|class| class.indexed.as_ref().ok());
-        match indexed {
-            Some(indexed) if indexed.has_plans => {
-                let cycle = Cycle::resume(question.pod, question.context.clone(), indexed.state.clone());
-                plans(question.profile, &cycle, Some(row))
-            }
-            _ => Vec::new(),
-        }
+        indexed.map(|indexed| resolved.plans(question, indexed, row)).unwrap_or_default()
     }
 
     fn decide_indexed(&mut self, question: &Question<'_>, indexed: &mut Indexed) -> Found {
@@ -366,8 +405,10 @@ impl Index {
         let usable = base.catch_up(context, &mut self.table, &self.counting, self.clock);
         let found = if !usable {
             Found::Unknown(plain::UNKEPT_ANSWERS)
+        } else if let Some(found) = self.choose_in_one_part(question, indexed, &base) {
+            found
         } else if self.gather_singles(question, indexed, &base) {
-            self.scratch.form(indexed, &base, &mut self.counting);
+            self.scratch.form(indexed, &base, &self.counting);
             match self.scratch.filter(indexed) {
                 0 => Found::Unfit { base: base_number },
                 feasible => self.choose(question, indexed, &base, feasible),
@@ -389,67 +430,14 @@ impl Index {
         found
     }
 
-    /// Finds the rows that must be looked at one by one, and brings the class's planes up to date; false if the
-    /// decision has to be made the plain way.
-    fn gather_singles(&mut self, question: &Question<'_>, indexed: &mut Indexed, base: &Base) -> bool {
-        self.scratch.singles.clear();
-        if !indexed.by_row.is_empty() {
-            let rows = |counter: &ClassCounter| self.counting.rows(counter.source).len();
-            if indexed.planes.is_none()
-                && indexed.by_row.iter().any(|counter| rows(counter) > self.limits.singles)
-            {
-                indexed.planes = Some(Planes::default());
-            }
-            match &mut indexed.planes {
-                Some(planes) => {
-                    self.statistics.with_own_planes += 1;
-                    if !planes.catch_up(&indexed.by_row, base, &self.table, &self.counting) {
-                        return false;
-                    }
-                }
-                None => {
-                    for counter in &indexed.by_row {
-                        self.scratch.singles.extend(self.counting.rows(counter.source));
-                    }
-                    self.scratch.singles.sort_unstable();
-                    self.scratch.singles.dedup();
-                }
-            }
-        }
-        self.gather_nominated(question, indexed, base)
-    }
-
-    /// Rows that pods are nominated to are tried as if those ran there already.
-    fn gather_nominated(&mut self, question: &Question<'_>, indexed: &mut Indexed, base: &Base) -> bool {
-        self.scratch.nominated.clear();
-        let (cluster, pod) = (question.context.cluster, question.pod);
-        for (name, others) in cluster.nominated() {
-            let counts = |other: &Arc<Pod>| other.priority() >= pod.priority() && other.uid != pod.uid;
-            let Some(row) = cluster.row_of(name).filter(|_| others.iter().any(counts)) else { continue };
-            if !indexed.filters.is_empty() {
-                return false;
-            }
-            let status = filter_with_nominees(question, indexed, row);
-            if status.code() == Code::Error {
-                return false;
-            }
-            let fits_alone = base.values[row.0 as usize] != ABSENT;
-            if !status.is_success() {
-                self.scratch.nominated.push((row.0, status));
-                if fits_alone && let Err(position) = self.scratch.singles.binary_search(&row.0) {
-                    self.scratch.singles.insert(position, row.0);
-                }
-            }
-        }
-        true
-    }
-
     // === Classes and bases ===
 
     /// The number of the pod's class, brought up to date.
-    fn class(&mut self, question: &Question<'_>, recipe: &Arc<Recipe>) -> usize {
+    fn class(&mut self, question: &Question<'_>, resolved: &Resolved) -> usize {
         let Question { profile_number, pod, .. } = question;
-        let alike = if recipe.has_alike() { recipe.alike(pod, |_| true) } else { Vec::new() };
+        let recipe = self.recipe(question);
+        let mut alike = if recipe.has_alike() { recipe.alike(pod, |_| true) } else { Vec::new() };
+        alike.extend(resolved.numbers(|_| true));
         let address = [
             *profile_number + self.recipes.len() * self.classes.alike_number(&alike),
             pod.spec.address(),
@@ -458,18 +446,21 @@ impl Index {
             Arc::as_ptr(&pod.namespace).addr(),
             pod.controller.as_ref().map_or(0, supercargo_model::Interned::address),
         ];
-        let known = self.classes.by_address.get(&address).map(|(number, _)| *number);
+        let known = match self.classes.last {
+            Some((last, number)) if last == address => Some(number),
+            _ => self.classes.by_address.get(&address).map(|(number, _)| *number),
+        };
         let number = match known {
             Some(number) => number,
             None => {
                 self.make_room();
-                let key = ClassKey::of(*profile_number, pod, recipe.fields, alike);
+                let key = ClassKey::of(*profile_number, pod, self.recipe(question).fields, alike);
                 let number = match self.classes.by_key.get(&key) {
                     Some(number) => *number,
                     None => {
-                        let class = self.compile(question, recipe);
+                        let class = self.compile(question, resolved);
                         let number = self.classes.list.insert(class);
-                        self.classes.by_key.insert(Arc::new(key), number);
+                        self.classes.by_key.insert(key, number);
                         number
                     }
                 };
@@ -477,20 +468,25 @@ impl Index {
                 number
             }
         };
+        // Whatever room was made, this pod is among those that are held.
+        self.classes.last = Some((address, number));
         let class = self.classes.list.get_mut(number).expect("classes in the maps are in the list");
         if !class.is_current(question.context.cluster, &self.counting) {
             // What the old and the new one both count is not counted anew.
-            let new = self.compile(question, recipe);
+            let new = self.compile(question, resolved);
             let class = self.classes.list.get_mut(number).expect("it was just there");
             std::mem::replace(class, new).release(&mut self.counting);
         }
         number
     }
 
-    fn compile(&mut self, question: &Question<'_>, recipe: &Arc<Recipe>) -> Box<Class> {
-        let cycle = Cycle::new(question.pod, question.context.clone());
-        let Question { profile_number, profile, .. } = question;
-        let mut class = Class::compile(*profile_number, recipe, profile, cycle, &mut self.counting);
+    fn recipe(&self, question: &Question<'_>) -> &Arc<Recipe> {
+        self.recipes[question.profile_number].as_ref().expect("without a recipe nothing is looked up")
+    }
+
+    fn compile(&mut self, question: &Question<'_>, resolved: &Resolved) -> Box<Class> {
+        let recipe = self.recipe(question).clone();
+        let mut class = Class::compile(question, &recipe, resolved, &mut self.counting);
         self.statistics.classes_made += 1;
         class.generation = self.statistics.classes_made;
         Box::new(class)

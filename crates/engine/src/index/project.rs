@@ -2,7 +2,7 @@
 
 use supercargo_framework::{FieldSet, PodField};
 use supercargo_model::PodSpec;
-use supercargo_model::pod::Container;
+use supercargo_model::pod::{Container, Volume, VolumeSource};
 
 /// A spec with the fields that are read; all others have their defaults. Every field is named, so that a new one cannot be
 /// forgotten: pods that differ in it would be of one class.
@@ -43,7 +43,7 @@ pub(super) fn project(spec: &PodSpec, fields: FieldSet<PodField>) -> PodSpec {
         fit_score_requests: kept(fields, PodField::Requests, fit_score_requests),
         containers: project_containers(containers, fields),
         init_containers: project_containers(init_containers, fields),
-        volumes: kept(fields, PodField::Volumes, volumes),
+        volumes: project_volumes(volumes, fields),
         resource_claims: kept(fields, PodField::ResourceClaims, resource_claims),
         seccomp_profile: kept(fields, PodField::SeccompProfiles, seccomp_profile),
         host_network: kept(fields, PodField::Features, host_network),
@@ -54,6 +54,15 @@ pub(super) fn project(spec: &PodSpec, fields: FieldSet<PodField>) -> PodSpec {
 /// A part of a spec if its field is read, or else its default.
 fn kept<T: Clone + Default>(fields: FieldSet<PodField>, field: PodField, value: &T) -> T {
     if fields.contains(field) { value.clone() } else { T::default() }
+}
+
+/// Images that are mounted as volumes count among the images.
+fn project_volumes(volumes: &[Volume], fields: FieldSet<PodField>) -> Box<[Volume]> {
+    let is_image = |volume: &Volume| matches!(volume.source, VolumeSource::Image(_));
+    let is_kept = |volume: &&Volume| {
+        fields.contains(PodField::Volumes) || fields.contains(PodField::Images) && is_image(volume)
+    };
+    volumes.iter().filter(is_kept).cloned().collect()
 }
 
 fn project_containers(containers: &[Container], fields: FieldSet<PodField>) -> Box<[Container]> {

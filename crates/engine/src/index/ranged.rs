@@ -8,17 +8,17 @@ use supercargo_model::Row;
 
 use super::kernels::RowBuffers;
 use super::local::LocalScore;
-use super::table::{ChangedRow, Table};
+use super::table::Table;
 
 /// All scores of a base that are normalised like that.
 #[derive(Default)]
 pub(super) struct RangedScores(Vec<Ranged>);
 
-/// What came of scoring rows.
+/// What came of scoring a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RangeOutcome {
-    /// The final scores are known.
-    Scored,
+    /// The sum of the final scores is known; none if the row is not feasible.
+    Scored(Option<i32>),
     /// The lowest or the highest is another now: all rows have to be scored again.
     Moved,
     /// A plugin failed.
@@ -44,13 +44,8 @@ impl RangedScores {
         self.0.iter().all(|ranged| ranged.renormalize(cycle, totals))
     }
 
-    /// Adds the final scores of all rows that passed.
-    pub(super) fn score_all(
-        &mut self,
-        cycle: &Cycle<'_>,
-        table: &Table,
-        rows: &mut RowBuffers,
-    ) -> RangeOutcome {
+    /// Adds the final scores of all rows that passed; false if a plugin fails.
+    pub(super) fn score_all(&mut self, cycle: &Cycle<'_>, table: &Table, rows: &mut RowBuffers) -> bool {
         let mut is_failed = false;
         for ranged in &mut self.0 {
             ranged.by_shape.clear();
@@ -60,37 +55,35 @@ impl RangedScores {
                 is_failed |= raw == Some(None);
                 ranged.raw.push(raw.flatten());
             }
-            is_failed |= !ranged.normalize_all(cycle, &mut rows.sums);
+            is_failed |= !ranged.normalize_all(cycle, rows);
         }
-        if is_failed { RangeOutcome::Failed } else { RangeOutcome::Scored }
+        !is_failed
     }
 
-    /// Adds the final scores of those of some rows that passed.
+    /// Adds the final scores of a row to the sum of its others; there is none if it is not feasible.
     pub(super) fn score(
         &mut self,
         cycle: &Cycle<'_>,
-        changed: &[ChangedRow],
+        row: u32,
+        sum: Option<i32>,
         table: &Table,
-        rows: &mut RowBuffers,
     ) -> RangeOutcome {
+        let mut sum = sum;
         for ranged in &mut self.0 {
-            for (position, changed) in changed.iter().enumerate() {
-                let row = changed.row();
-                let raw = rows.passed[position].then(|| ranged.raw_score(cycle, row, table));
-                let Some(raw) = raw.map_or(Some(None), |raw| raw.map(Some)) else {
-                    return RangeOutcome::Failed;
-                };
-                if !ranged.set(row as usize, raw) {
-                    return RangeOutcome::Moved;
-                }
-                if let Some(raw) = raw {
-                    let Some(score) = ranged.final_score(cycle, raw) else { return RangeOutcome::Failed };
-                    ranged.finals[row as usize] = score;
-                    rows.sums[position] += score;
-                }
+            let raw = sum.map(|_| ranged.raw_score(cycle, row, table));
+            let Some(raw) = raw.map_or(Some(None), |raw| raw.map(Some)) else {
+                return RangeOutcome::Failed;
+            };
+            if !ranged.set(row as usize, raw) {
+                return RangeOutcome::Moved;
+            }
+            if let (Some(raw), Some(sum)) = (raw, &mut sum) {
+                let Some(score) = ranged.final_score(cycle, raw) else { return RangeOutcome::Failed };
+                ranged.finals[row as usize] = score;
+                *sum += score;
             }
         }
-        RangeOutcome::Scored
+        RangeOutcome::Scored(sum)
     }
 }
 
@@ -135,8 +128,8 @@ impl Ranged {
         self.score.of_row(cycle, node, shape, known)
     }
 
-    /// Adds the final scores of all rows, times the weight, to `sums`; false if the plugin fails.
-    fn normalize_all(&mut self, cycle: &Cycle<'_>, sums: &mut [i32]) -> bool {
+    /// Adds the final scores of all rows, times the weight, to their sums; false if the plugin fails.
+    fn normalize_all(&mut self, cycle: &Cycle<'_>, rows: &mut RowBuffers) -> bool {
         let scores = || self.raw.iter().flatten().copied();
         let (lowest, highest) = (scores().min().unwrap_or(0), scores().max().unwrap_or(0));
         let extreme = |score| Extreme { score, rows: scores().filter(|other| *other == score).count() };
@@ -151,7 +144,7 @@ impl Ranged {
         for NodeScore { row: Row(row), score } in &self.buffer {
             let score = (score * self.score.weight) as i32;
             self.finals[*row as usize] = score;
-            sums[*row as usize] += score;
+            rows.add(*row as usize, score);
         }
         is_success && self.buffer.iter().all(|score| is_final(score.score))
     }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use supercargo_framework::{FieldSet, NodeField, PluginInstance, PodField, Profile, Reads};
-use supercargo_model::{KindId, Pod};
+use supercargo_framework::{FieldSet, NodeField, PluginInstance, PodField, Profile, Reads, Touched};
+use supercargo_model::cluster::ObjectChange;
+use supercargo_model::{KindId, Pod, Snapshot};
 
 use super::plain::PlainReason;
 
@@ -27,6 +28,8 @@ pub(super) struct Recipe {
     verdicts: Vec<usize>,
     /// The plugins that say which pods are alike.
     alike: Vec<usize>,
+    /// The plugins that say with every decision what the pod comes to, as they stand at PreFilter.
+    resolved: Vec<usize>,
 }
 
 /// A plugin, as far as keeping its answers goes.
@@ -36,6 +39,7 @@ pub(super) struct RecipePlugin {
     /// Whether it takes part at PreFilter and PreScore if it has anything to say there. If not, its other answers may be
     /// errors, also for pods that do not concern it.
     is_prepared: bool,
+    implements: Preparations,
     pub(super) name: &'static str,
     /// Why answers depend on more than the pod, the row, objects whose versions are known, and the census; none if they do not.
     pub(super) unkept: Option<&'static str>,
@@ -52,12 +56,21 @@ pub(super) struct RecipePlugin {
     pub(super) fields: FieldSet<PodField>,
     /// Whether the plugin itself says which pods are alike.
     is_alike: bool,
+    /// Whether the plugin says with every decision what the pod comes to.
+    pub(super) is_resolved: bool,
     /// The kinds of objects that answers depend on, those of which only the object of the row is read left out.
     pub(super) kinds: Vec<KindId>,
     /// Its position among the filters.
     pub(super) filter: Option<usize>,
     /// Its position among the scores.
     pub(super) score: Option<usize>,
+}
+
+/// What a plugin does before it looks at nodes, wherever it is enabled.
+#[derive(Clone, Copy, Debug)]
+struct Preparations {
+    pre_filter: bool,
+    pre_score: bool,
 }
 
 /// A set of plugins of one profile, by number or by position in a list.
@@ -87,6 +100,16 @@ impl PluginSet {
 }
 
 impl RecipePlugin {
+    /// Whether its Filter needs nothing that somebody would have to prepare.
+    pub(super) fn has_no_pre_filter(&self) -> bool {
+        !self.implements.pre_filter
+    }
+
+    /// Whether its Score needs nothing that its PreScore would have to prepare, and what it does before that is done.
+    pub(super) fn has_no_pre_score(&self) -> bool {
+        !self.implements.pre_score && self.is_prepared
+    }
+
     /// Whether answers about nodes can be kept.
     pub(super) fn check_kept(&self) -> Result<(), PlainReason> {
         self.unkept.map_or(Ok(()), |why| Err(PlainReason::of(self.name, why)))
@@ -117,7 +140,13 @@ impl Recipe {
         let plugin = |(number, instance): (usize, &PluginInstance)| {
             let reads = &instance.reads;
             let (filter, score) = (position(&filters, number), position(&scores, number));
-            let unkept = reads.unkept();
+            // What is left in the cycle is needed where answers are kept.
+            let is_resolved = reads.resolved && pre_filters.contains(&number);
+            let unkept = if is_resolved == reads.resolved {
+                reads.unkept()
+            } else {
+                Reads { resolved: false, ..reads.clone() }.unkept()
+            };
             let unstable = unkept.or(reads.all_nodes.then_some("it reads facts of all nodes together"));
             let kinds: Vec<KindId> = reads.kinds.iter().map(|kind| kind.id).collect();
             let says_nothing_of_nodes = filter.is_none() && score.is_none() && !pre_scores.contains(&number);
@@ -126,6 +155,10 @@ impl Recipe {
                 name: instance.name,
                 is_prepared: (pre_filters.contains(&number) || !instance.implements_pre_filter())
                     && (pre_scores.contains(&number) || !instance.implements_pre_score()),
+                implements: Preparations {
+                    pre_filter: instance.implements_pre_filter(),
+                    pre_score: instance.implements_pre_score(),
+                },
                 unkept,
                 unstable,
                 is_verdict: says_nothing_of_nodes && (unstable.is_some() || !kinds.is_empty()),
@@ -134,9 +167,12 @@ impl Recipe {
                 reads_pods: [NodeField::Requested, NodeField::Pods]
                     .iter()
                     .any(|field| reads.node.contains(*field)),
-                fields: if reads.alike { FieldSet::EMPTY } else { reads.pod },
+                fields: if reads.alike || is_resolved { FieldSet::EMPTY } else { reads.pod },
                 is_alike: reads.alike,
-                kinds: kinds.into_iter().filter(|kind| !reads.of_node.contains(kind)).collect(),
+                is_resolved,
+                kinds: (kinds.into_iter())
+                    .filter(|kind| !is_resolved && !reads.of_node.contains(kind))
+                    .collect(),
                 filter,
                 score,
             }
@@ -148,6 +184,8 @@ impl Recipe {
         let fields =
             deciding.iter().fold(FieldSet::EMPTY, |fields, number| fields.or(plugins[*number].fields));
         let alike = deciding.into_iter().filter(|number| plugins[*number].is_alike).collect();
+        let is_resolved = |number: &usize| plugins[*number].is_resolved && !plugins[*number].is_verdict;
+        let resolved = pre_filters.iter().copied().filter(is_resolved).collect();
         let is_verdict = |position: &usize| plugins[pre_filters[*position]].is_verdict;
         let verdicts = (0..pre_filters.len()).filter(is_verdict).collect();
         Some(Recipe {
@@ -161,6 +199,7 @@ impl Recipe {
             pre_binds,
             verdicts,
             alike,
+            resolved,
         })
     }
 
@@ -192,6 +231,17 @@ impl Recipe {
     /// Whether a plugin has its own word on which pods are alike.
     pub(super) fn has_alike(&self) -> bool {
         !self.alike.is_empty()
+    }
+
+    /// The plugins that say with every decision what such a pod comes to, with their numbers.
+    pub(super) fn resolved(&self, pod: &Pod) -> impl Iterator<Item = (usize, &PluginInstance)> {
+        let numbered = self.resolved.iter().map(|number| (*number, &self.instances[*number]));
+        numbered.filter(|(_, instance)| instance.concerns(pod))
+    }
+
+    /// About which nodes plugins may say something else after an object has changed.
+    pub(super) fn touched(&self, cluster: &Snapshot, change: &ObjectChange) -> impl Iterator<Item = Touched> {
+        self.resolved.iter().map(|number| self.instances[*number].touched(cluster, change))
     }
 
     /// The plugins that have anything to say about such a pod.

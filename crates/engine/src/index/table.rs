@@ -3,14 +3,18 @@
 use std::hint::black_box;
 
 use rustc_hash::FxHashMap;
-use supercargo_framework::{ColumnView, Columns};
+use supercargo_framework::{ColumnView, Columns, NodeNumbers};
 use supercargo_model::taints::Taint;
 use supercargo_model::{NodeRef, Row, Snapshot};
 
+use super::kernels::RowBuffers;
 use super::limits::IndexLimits;
 
 /// The log of changed rows is cut when it is this many times as long as the table.
 const LOG_PER_ROW_MAX: usize = 4;
+
+/// When there is no more room for numbers of rows that changed last, one in so many is kept, and others are read again.
+const RECENT_KEPT_SHARE: usize = 8;
 
 /// The rows of the table, as the index needs them.
 #[derive(Debug, Default)]
@@ -30,8 +34,9 @@ pub(super) struct Table {
     pub(super) log: RowLog,
     /// The numbers of the rows at the end of the log, as they were after each change. Many look at the same few rows,
     /// one after the other; whoever looks at several entries of one row takes the last for true.
-    recent: Columns,
-    recent_count: usize,
+    recent: Vec<NodeNumbers>,
+    /// Room to work out what plugins say about all rows; taken out while it is used.
+    pub(super) buffers: RowBuffers,
     pub(super) limits: IndexLimits,
 }
 
@@ -111,6 +116,7 @@ impl Table {
         self.by_name.is_some_and(|(_, is_by_name)| is_by_name)
     }
 
+    #[inline]
     pub(super) fn resize(&mut self, rows: usize) {
         if rows > self.rows() {
             self.occupied.resize(rows, false);
@@ -158,25 +164,19 @@ impl Table {
     pub(super) fn note_numbers(&mut self, since: u64, cluster: &Snapshot) {
         let changed = self.log.since(since).filter(|changed| changed.len() <= self.limits.recent / 2);
         let Some(changed) = changed else {
-            self.recent_count = 0;
+            self.recent.clear();
             return;
         };
-        self.recent.resize(self.limits.recent);
-        if self.recent_count + changed.len() > self.limits.recent {
-            let kept = self.limits.recent / 2;
-            self.recent.copy_to_front(self.recent_count - kept..self.recent_count);
-            self.recent_count = kept;
+        if self.recent.len() + changed.len() > self.limits.recent {
+            let kept = self.limits.recent / RECENT_KEPT_SHARE;
+            self.recent.drain(..self.recent.len() - kept);
         }
-        for changed in changed {
-            self.recent.set(self.recent_count, cluster.node(Row(changed.row())));
-            self.recent_count += 1;
-        }
+        self.recent.extend(changed.iter().map(|changed| NodeNumbers::of(cluster.node(Row(changed.row())))));
     }
 
     /// The numbers of the last so many rows of the log; none if that is too many.
-    pub(super) fn recent_numbers(&self, count: usize) -> Option<ColumnView<'_>> {
-        let first = self.recent_count.checked_sub(count)?;
-        Some(self.recent.view(first..self.recent_count))
+    pub(super) fn recent_numbers(&self, count: usize) -> Option<&[NodeNumbers]> {
+        self.recent.get(self.recent.len().checked_sub(count)?..)
     }
 
     /// Reads what is next needed of a row, all at once.

@@ -50,7 +50,7 @@ impl Plane {
 
     /// Makes it the plane of all rows that have a value. What room it has is used again.
     pub(super) fn refill(&mut self, values: &[i16]) {
-        self.len = values.iter().filter(|value| **value != ABSENT).count();
+        self.len = values.chunks(LINE).map(present).sum();
         if self.len <= LIST_ROWS_MAX {
             let rows = values.iter().enumerate().filter(|(_, value)| **value != ABSENT);
             self.rows = Rows::List(rows.map(|(row, value)| (row as u32, *value)).collect());
@@ -218,9 +218,14 @@ impl MaxTree {
             *line = NO_LINE;
             if *whole != ABSENT {
                 *line = self.values.len() as u32;
-                let mut values = Line([ABSENT; LINE]);
-                values.0[..chunk.len()].copy_from_slice(chunk);
-                self.values.push(values);
+                self.values.push(match chunk.first_chunk() {
+                    Some(whole) => Line(*whole),
+                    None => {
+                        let mut values = Line([ABSENT; LINE]);
+                        values.0[..chunk.len()].copy_from_slice(chunk);
+                        values
+                    }
+                });
             }
         }
         self.find_upper_maxima();
@@ -401,6 +406,12 @@ impl MaxTree {
         }
         maximum(&values)
     }
+}
+
+/// How many of the values of a line are not absent.
+fn present(values: &[i16]) -> usize {
+    // Small numbers: the processor adds many of them at once.
+    values.iter().map(|value| i16::from(*value != ABSENT)).sum::<i16>() as usize
 }
 
 fn maximum(values: &[i16]) -> i16 {

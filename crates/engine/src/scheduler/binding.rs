@@ -264,7 +264,12 @@ impl Scheduler {
         let node = self.engine.cluster.snapshot().node(row).name().clone();
         let asked_before = self.engine.acts.len();
         let mut state = CycleState::default();
-        let prepared = self.caught_acting(&pod, |scheduler| scheduler.prepare(&pod, row, &mut state, now));
+        let is_preparation_needed = self.engine.is_preparation_needed(&pod);
+        let prepared = if is_preparation_needed {
+            self.caught_acting(&pod, |scheduler| scheduler.prepare(&pod, row, &mut state, now))
+        } else {
+            Ok(Ok(Prepared { waits: Vec::new(), has_plans: false }))
+        };
         let assumed = match prepared {
             // What plugins did is taken back already.
             Err(panicked) => return self.fail_placed(slot, &node, panicked.failure(), now),
@@ -294,16 +299,21 @@ impl Scheduler {
             let plugins = waits.iter().map(|wait| wait.plugin).collect();
             self.observe(Observation::PermitAwaited { pod: pod.clone(), plugins });
         }
+        let (stage, entry) = if is_preparation_needed {
+            (Stage::Permit(waits), QueueEntry::InFlight)
+        } else {
+            self.skip_preparation(&pod, now)
+        };
         self.bindings.insert(Binding {
             pod,
             node,
             counts,
             number: 0,
-            stage: Stage::Permit(waits),
+            stage,
             began: now,
             has_waited,
             state,
-            entry: QueueEntry::InFlight,
+            entry,
             profile: None,
             round: 0,
             evidence: Evidence::default(),
@@ -330,6 +340,15 @@ impl Scheduler {
         let permitted = self.permit(pod, row, state, now);
         self.observe_at_once(Point::Permit, pod, &permitted, began);
         Ok(Prepared { waits: permitted?, has_plans: self.has_plans(pod, row, state, now) })
+    }
+
+    /// No plugin has anything to do before a pod is bound, as with most pods: it leaves the queue's books at once.
+    fn skip_preparation(&mut self, pod: &Arc<Pod>, now: Timestamp) -> (Stage, QueueEntry) {
+        for point in [Point::Reserve, Point::Permit, Point::PreBind] {
+            self.observe_point(point, pod, "Success", Duration::ZERO);
+        }
+        let waiting = self.with_queue(now, |queue, context| queue.remove(context, &pod.uid));
+        (Stage::SeekBinder(0), waiting.map_or(QueueEntry::InFlight, QueueEntry::Held))
     }
 
     fn reserve(

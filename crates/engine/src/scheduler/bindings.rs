@@ -13,7 +13,9 @@ use super::binding::Binding;
 /// The bindings under way, by the UIDs of their pods.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bindings {
-    by_uid: IndexMap<Arc<str>, Binding, FxBuildHasher>,
+    by_uid: IndexMap<Arc<str>, Box<Binding>, FxBuildHasher>,
+    /// The place of the binding that came or changed last: a binding is taken several steps at a time.
+    last_place: usize,
     /// When a binding is to be resumed at the latest, and its number.
     deadlines: BTreeSet<(Timestamp, u64, Arc<str>)>,
     /// The bindings that wait for an event, by their numbers: they are resumed in the order in which pods were decided.
@@ -32,6 +34,8 @@ struct Waits {
 }
 
 impl Waits {
+    // Not inlined: bindings are changed in many places, and the code of this one is at hand by then.
+    #[inline(never)]
     fn of(binding: &Binding) -> Self {
         Waits {
             deadline: binding.deadline(),
@@ -56,39 +60,57 @@ impl Bindings {
     }
 
     pub(super) fn get(&self, uid: &str) -> Option<&Binding> {
-        self.by_uid.get(uid)
+        self.by_uid.get_index(self.place(uid)?).map(|(_, binding)| &**binding)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Binding> {
-        self.by_uid.values()
+        self.by_uid.values().map(|binding| &**binding)
+    }
+
+    /// Where the binding of a pod is. The last one is known by where its UID lies in memory, without a look at the text.
+    fn place(&self, uid: &str) -> Option<usize> {
+        let last = self.by_uid.get_index(self.last_place);
+        if last.is_some_and(|(known, _)| std::ptr::eq(&**known, uid)) {
+            return Some(self.last_place);
+        }
+        self.by_uid.get_index_of(uid)
     }
 
     pub(super) fn insert(&mut self, mut binding: Binding) {
         self.last_number += 1;
         binding.number = self.last_number;
         let (uid, number, waits) = (binding.pod().uid.clone(), binding.number, Waits::of(&binding));
-        let replaced = self.by_uid.insert(uid.clone(), binding);
+        let (place, replaced) = self.by_uid.insert_full(uid.clone(), Box::new(binding));
+        self.last_place = place;
         debug_assert!(replaced.is_none(), "a pod has one binding at a time");
         self.enter(&uid, number, waits);
     }
 
     pub(super) fn remove(&mut self, uid: &str) -> Option<Binding> {
-        let (uid, binding) = self.by_uid.swap_remove_entry(uid)?;
+        let (uid, binding) = self.by_uid.swap_remove_index(self.place(uid)?)?;
         self.leave(&uid, binding.number, Waits::of(&binding));
-        Some(binding)
+        Some(*binding)
     }
 
     /// Changes a binding, and brings what is known of its waits up to date. There is no other way to change one.
     pub(super) fn change<R>(&mut self, uid: &str, act: impl FnOnce(&mut Binding) -> R) -> Option<R> {
-        let (_, key, binding) = self.by_uid.get_full_mut(uid)?;
-        let (key, number, before) = (key.clone(), binding.number, Waits::of(binding));
+        self.last_place = self.place(uid)?;
+        let binding = &mut *self.by_uid[self.last_place];
+        let before = Waits::of(binding);
         let result = act(binding);
+        self.update_waits(before);
+        Some(result)
+    }
+
+    /// Brings what is known of the waits of the binding up to date that was changed last.
+    fn update_waits(&mut self, before: Waits) {
+        let Some((uid, binding)) = self.by_uid.get_index(self.last_place) else { return };
         let after = Waits::of(binding);
         if before != after {
-            self.leave(&key, number, before);
-            self.enter(&key, number, after);
+            let (uid, number) = (uid.clone(), binding.number);
+            self.leave(&uid, number, before);
+            self.enter(&uid, number, after);
         }
-        Some(result)
     }
 
     pub(super) fn change_all(&mut self, mut act: impl FnMut(&mut Binding)) {

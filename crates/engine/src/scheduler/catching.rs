@@ -63,7 +63,7 @@ impl Scheduler {
         act: impl FnOnce(&mut Self) -> R,
     ) -> Result<R, Panicked> {
         let checkpoint = self.engine.checkpoint();
-        let (result, laps) = witness::time(self.stopwatch.0, || caught(|| act(self)));
+        let (result, laps) = witness::time(self.stopwatch.0, SLOW, || caught(|| act(self)));
         if let Err(panicked) = &result {
             self.take_back_acts(checkpoint, pod, panicked);
         }
@@ -89,12 +89,13 @@ impl Scheduler {
             return;
         }
         self.slow_asked = Some(now);
-        let (_, laps) = witness::time(self.stopwatch.0, || caught(|| self.engine.decide_once_more(pod, now)));
+        let (_, laps) =
+            witness::time(self.stopwatch.0, SLOW, || caught(|| self.engine.decide_once_more(pod, now)));
         self.tell_of_slow(pod, &laps);
     }
 
     fn tell_of_slow(&mut self, pod: &Arc<Pod>, laps: &[(&'static str, Duration)]) {
-        for (plugin, took) in laps.iter().filter(|(_, took)| *took >= SLOW) {
+        for (plugin, took) in laps {
             self.observe(Observation::PluginSlow { plugin, pod: pod.clone(), took: *took });
         }
     }

@@ -5,6 +5,9 @@ use supercargo_framework::QueueRank;
 /// The place of a pod in the queue's list.
 pub(super) type Slot = usize;
 
+/// How many entries lie below one: more than two, because they lie side by side in memory, and there are fewer levels.
+const CHILDREN: usize = 4;
+
 /// A heap of slots. What comes first is up to the caller, who passes the same order to every call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heap {
@@ -69,12 +72,15 @@ impl Heap {
         true
     }
 
-    /// Puts all slots where they belong after the order itself has changed.
+    /// Puts all slots where they belong after the order itself has changed. Pods are looked at in the order of their slots, which is
+    /// that of their places in memory as long as none has gone.
     pub(super) fn renew(&mut self, entry: impl Fn(Slot) -> Entry, less: impl Fn(&Entry, &Entry) -> bool) {
-        for known in &mut self.entries {
-            *known = entry(known.slot);
+        for (slot, place) in self.places.iter().enumerate() {
+            if let Some(place) = place {
+                self.entries[*place] = entry(slot);
+            }
         }
-        for place in (0..self.entries.len() / 2).rev() {
+        for place in (0..self.entries.len().div_ceil(CHILDREN)).rev() {
             self.sink(place, &less);
         }
     }
@@ -93,38 +99,44 @@ impl Heap {
     }
 
     fn rise(&mut self, mut place: usize, less: &impl Fn(&Entry, &Entry) -> bool) -> usize {
+        let rising = self.entries[place];
         while place > 0 {
-            let parent = (place - 1) / 2;
-            if !less(&self.entries[place], &self.entries[parent]) {
+            let parent = (place - 1) / CHILDREN;
+            if !less(&rising, &self.entries[parent]) {
                 break;
             }
-            self.swap(place, parent);
+            self.put(place, self.entries[parent]);
             place = parent;
         }
+        self.put(place, rising);
         place
     }
 
     fn sink(&mut self, mut place: usize, less: &impl Fn(&Entry, &Entry) -> bool) {
-        loop {
-            let mut first = 2 * place + 1;
-            if first >= self.entries.len() {
-                return;
-            }
-            if first + 1 < self.entries.len() && less(&self.entries[first + 1], &self.entries[first]) {
-                first += 1;
-            }
-            if !less(&self.entries[first], &self.entries[place]) {
-                return;
-            }
-            self.swap(place, first);
+        let sinking = self.entries[place];
+        while let Some(first) = self.first_below(place, less)
+            && less(&self.entries[first], &sinking)
+        {
+            self.put(place, self.entries[first]);
             place = first;
         }
+        self.put(place, sinking);
     }
 
-    fn swap(&mut self, a: usize, b: usize) {
-        self.entries.swap(a, b);
-        self.places[self.entries[a].slot] = Some(a);
-        self.places[self.entries[b].slot] = Some(b);
+    /// Where the first of those directly below a place is.
+    fn first_below(&self, place: usize, less: &impl Fn(&Entry, &Entry) -> bool) -> Option<usize> {
+        let begin = CHILDREN * place + 1;
+        let end = self.entries.len().min(begin + CHILDREN);
+        (begin..end).reduce(
+            |first, other| {
+                if less(&self.entries[other], &self.entries[first]) { other } else { first }
+            },
+        )
+    }
+
+    fn put(&mut self, place: usize, entry: Entry) {
+        self.entries[place] = entry;
+        self.places[entry.slot] = Some(place);
     }
 }
 

@@ -214,7 +214,9 @@ impl Scheduler {
 
     /// What the driver is to do. What belongs to different pods may be done side by side.
     pub fn take_orders(&mut self) -> Vec<Order> {
-        std::mem::take(&mut self.orders)
+        // The next list is as long as this one, as a rule.
+        let next = Vec::with_capacity(self.orders.len());
+        std::mem::replace(&mut self.orders, next)
     }
 
     /// How an order went, as far as that is known. An answer that nobody waits for any more changes nothing.

@@ -404,7 +404,9 @@ impl Observations {
     }
 
     fn take(&mut self) -> Vec<Observation> {
-        let mut taken = std::mem::take(&mut self.list);
+        // The next list is as long as this one, as a rule.
+        let next = Vec::with_capacity(self.list.len());
+        let mut taken = std::mem::replace(&mut self.list, next);
         if self.missed > 0 {
             taken.push(Observation::Missed(std::mem::take(&mut self.missed)));
         }

@@ -151,8 +151,12 @@ impl Scheduler {
     /// What is asked about a pod, of whom. A plugin that panics, or whose source cannot be asked, goes without an answer.
     fn questions_about(&mut self, pod: &Arc<Pod>) -> Vec<(Question, QuerySource)> {
         let Some(number) = profile_of(self.engine.profiles(), pod) else { return Vec::new() };
-        let plugins = self.engine.profiles()[number].plugins();
-        let declared: Vec<(&'static str, Question)> = plugins
+        let profile = &self.engine.profiles()[number];
+        if profile.reads.as_ref().is_none_or(|reads| reads.questions.is_empty()) {
+            return Vec::new();
+        }
+        let declared: Vec<(&'static str, Question)> = profile
+            .plugins()
             .iter()
             .flat_map(|plugin| plugin.reads.questions.iter().map(|question| (plugin.name, question.clone())))
             .collect();

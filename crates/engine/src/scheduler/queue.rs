@@ -521,7 +521,7 @@ impl Queue {
         let waiting = self.get(slot);
         let marker = waiting.marker;
         match waiting.place {
-            Place::Active => self.with_active(slot, context, |heap, _, less| _ = heap.remove(slot, less)),
+            Place::Active => self.leave_active(slot, context),
             Place::Backoff => self.with_backoff(slot, context, |heap, _, less| _ = heap.remove(slot, less)),
             Place::ErrorBackoff => self.with_errors(slot, |heap, _, less| _ = heap.remove(slot, less)),
             Place::Unschedulable => _ = self.unschedulable.remove(&slot),

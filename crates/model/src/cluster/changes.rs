@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Row;
+use crate::object::{Kind, KindId, Object};
 use crate::pod::Pod;
 
 /// After this many changes that nobody took, it is cheaper to look at everything again.
@@ -42,6 +43,29 @@ pub enum Change {
         /// The node's row.
         row: Row,
     },
+    /// An object that is neither a pod nor a node came, went, or changed.
+    Object(Box<ObjectChange>),
+}
+
+/// A change of an object that is neither a pod nor a node.
+#[derive(Clone, Debug)]
+pub struct ObjectChange {
+    /// The object as it was; none if it has come.
+    pub old: Option<Object>,
+    /// The object as it was then; none if it has gone.
+    pub new: Option<Object>,
+}
+
+impl ObjectChange {
+    /// The kind of the object.
+    pub fn kind(&self) -> Option<KindId> {
+        self.new.as_ref().or(self.old.as_ref()).map(|object| object.kind)
+    }
+
+    /// The object before and after, where it was there and was read as a `T`.
+    pub fn sides<T: Kind>(&self) -> impl Iterator<Item = &T> {
+        [&self.old, &self.new].into_iter().flatten().filter_map(Object::get)
+    }
 }
 
 /// The changes since they were last taken.
@@ -64,6 +88,11 @@ impl Changes {
             return;
         }
         self.list.push(change);
+    }
+
+    /// Whether somebody has asked for changes, and still can be told of one more.
+    pub(super) fn are_wanted(&self) -> bool {
+        self.taken && !self.overflowed
     }
 
     /// Whether nothing has changed since the changes were last taken.

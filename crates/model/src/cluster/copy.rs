@@ -62,6 +62,7 @@ fn rearranged(before: &Snapshot, zones: &ZoneOrder, old_rows: &[Row]) -> (Snapsh
     let state = Snapshot {
         nodes,
         facts: before.facts.moved(old_rows),
+        claims: before.claims.moved(moved),
         rows_by_name: Arc::new(by_name.collect()),
         order: Arc::new(before.order.iter().map(|row| moved(*row)).collect()),
         ..before.clone()

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::rows::Rows;
-use super::{Change, Cluster, Row, Snapshot};
+use super::{Change, Cluster, ObjectChange, Row, Snapshot};
 use crate::lookups::{self, Lookup};
 use crate::object::{Kind, KindId, Object, ObjectKey, as_type};
 
@@ -68,8 +68,30 @@ impl Snapshot {
 }
 
 impl Cluster {
+    /// Adds an object of another kind, or replaces the one of that name.
+    pub fn put_object(&mut self, object: Object) {
+        self.state.version += 1;
+        self.put_fact(&object);
+        if self.changes.are_wanted() {
+            let old = self.state.objects.find(object.kind, &object.key);
+            let change = ObjectChange { old, new: Some(object.clone()) };
+            self.changes.note(Change::Object(Box::new(change)));
+        }
+        self.state.objects.put(object);
+    }
+
+    /// Removes an object of another kind; false if there is none of that name.
+    pub fn remove_object(&mut self, kind: KindId, key: &ObjectKey) -> bool {
+        let Some(old) = self.state.objects.find(kind, key) else { return false };
+        self.state.objects.remove(kind, key);
+        self.state.version += 1;
+        self.remove_fact(kind, key);
+        self.changes.note(Change::Object(Box::new(ObjectChange { old: Some(old), new: None })));
+        true
+    }
+
     /// An object has come or changed: if it is named like a node, it says something about that node.
-    pub(super) fn put_fact(&mut self, object: &Object) {
+    fn put_fact(&mut self, object: &Object) {
         if let Some(row) = self.row_named(&object.key) {
             self.state.facts.put(row, object.kind, object.value.clone());
             self.changes.note(Change::Fact { row });
@@ -77,7 +99,7 @@ impl Cluster {
     }
 
     /// An object has gone.
-    pub(super) fn remove_fact(&mut self, kind: KindId, key: &ObjectKey) {
+    fn remove_fact(&mut self, kind: KindId, key: &ObjectKey) {
         if let Some(row) = self.row_named(key) {
             self.state.facts.remove(row, |known| known == kind);
             self.changes.note(Change::Fact { row });

@@ -6,6 +6,7 @@
 mod adding;
 mod bare;
 mod changes;
+mod claims;
 mod copy;
 mod facts;
 mod images;
@@ -22,21 +23,23 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-pub use changes::{Change, Changes};
+pub use changes::{Change, Changes, ObjectChange};
+pub use claims::ClaimUsers;
 pub use images::{ImageId, ImageState};
 pub use labels::{KeyId, LabelPair, LabelTable, ValueId};
 pub use standings::{CountedPods, PodSet, Pods, Standing, StandingCounts, StandingPod};
-pub use usage::Usage;
+pub use usage::{Usage, VolumeCounts};
 
 use crate::intern::Interner;
 use crate::labels::{LabelLookup, Labels};
 use crate::lookups::{self, Lookup};
 use crate::node::{Node, NodeWords};
 use crate::node_selector::SelectableNode;
-use crate::object::{KindId, Object, ObjectKey, Objects};
+use crate::object::Objects;
 use crate::pod::Pod;
 use crate::resources::Resources;
 use crate::taints::Taint;
+use claims::ClaimTable;
 use facts::FactTable;
 use images::ImageTable;
 use order::{ZoneOrder, zone_of};
@@ -62,6 +65,8 @@ pub struct Snapshot {
     nominated: Arc<BTreeMap<Arc<str>, Vec<Arc<Pod>>>>,
     objects: Objects,
     facts: FactTable,
+    /// Which rows have pods that use which claims.
+    claims: ClaimTable,
     /// Where pods stand, if anybody reads it.
     book: Option<Arc<Book>>,
 }
@@ -198,7 +203,9 @@ impl Snapshot {
         let mut changed = self.clone();
         changed.version += 1;
         for (row, uid) in pods {
-            changed.nodes.get_mut(row.0 as usize).usage.remove(uid);
+            if let Some(pod) = changed.nodes.get_mut(row.0 as usize).usage.remove(uid) {
+                changed.claims.remove(&pod, row);
+            }
         }
         changed
     }
@@ -344,9 +351,10 @@ impl SelectableNode for NodeRef<'_> {
 
 impl Cluster {
     /// The cluster as it is now, brought up to date.
+    #[inline]
     pub fn snapshot(&mut self) -> &Snapshot {
-        if std::mem::take(&mut self.order_is_stale) {
-            self.state.order = Arc::new(self.reordered());
+        if self.order_is_stale {
+            self.put_in_order();
         }
         &self.state
     }
@@ -354,20 +362,6 @@ impl Cluster {
     /// The row of a node. It needs no snapshot, whose order takes time for as many nodes as there are.
     pub fn row_of(&self, name: &str) -> Option<Row> {
         self.state.row_of(name)
-    }
-
-    /// The order after nodes have come or gone. As upstream, a node that went and came back between two snapshots
-    /// did neither: if that is all that happened, everything stays in its place.
-    fn reordered(&mut self) -> Vec<Row> {
-        if self.ordered.len() == self.state.rows_by_name.len() {
-            let rows: Option<Vec<Row>> = self.ordered.iter().map(|name| self.state.row_of(name)).collect();
-            if let Some(rows) = rows {
-                return rows;
-            }
-        }
-        let rows = self.zones.rows();
-        self.ordered = rows.iter().map(|row| self.state.node(*row).name().clone()).collect();
-        rows
     }
 
     /// What has changed in the table since somebody last took the changes.
@@ -409,6 +403,9 @@ impl Cluster {
                 let node = self.node_facts(name.clone(), words);
                 let usage = self.homeless.remove(&name).unwrap_or_default();
                 let place = self.place(NodeRow { node, usage });
+                for pod in self.state.nodes.get(place.0 as usize).usage.pods() {
+                    self.state.claims.add(pod, place);
+                }
                 Arc::make_mut(&mut self.state.rows_by_name).insert(name, place);
                 self.gather_facts(place, words.name());
                 let zone = zone_of(&self.state.node(place));
@@ -429,6 +426,9 @@ impl Cluster {
         let NodeRow { node, usage } = std::mem::take(self.state.nodes.get_mut(row.0 as usize));
         Arc::make_mut(&mut self.state.images).remove_node(&node.images);
         Arc::make_mut(&mut self.state.rows_by_name).remove(name);
+        for pod in usage.pods() {
+            self.state.claims.remove(pod, row);
+        }
         if !usage.pods().is_empty() {
             self.homeless.insert(node.name, usage);
         }
@@ -451,9 +451,11 @@ impl Cluster {
 
     /// Adds a pending pod as one that is bound to the node in a row.
     pub fn bind_pod(&mut self, pod: &Pod, row: Row) -> Result<(), ClusterError> {
+        if pod.uid.is_empty() {
+            return Err(ClusterError::NoUid { pod: pod.key() });
+        }
         let node_name = Some(self.state.node(row).name().clone());
         let pod = Arc::new(Pod { node_name, ..pod.clone() });
-        node_of(&pod)?;
         self.enter(&pod)?;
         self.settle(pod, row);
         Ok(())
@@ -473,6 +475,7 @@ impl Cluster {
 
     fn settle(&mut self, pod: Arc<Pod>, row: Row) {
         self.state.nodes.get_mut(row.0 as usize).usage.add(pod.clone());
+        self.state.claims.add(&pod, row);
         self.changes.note(Change::PodAdded { row, pod });
     }
 
@@ -486,6 +489,7 @@ impl Cluster {
         match self.state.row_of(node_name) {
             Some(row) => {
                 self.state.nodes.get_mut(row.0 as usize).usage.remove(uid);
+                self.state.claims.remove(&pod, row);
                 self.changes.note(Change::PodRemoved { row, pod: pod.clone() });
             }
             None => {
@@ -529,23 +533,6 @@ impl Cluster {
         node_of(&pod)?;
         self.remove_pod(&pod.uid);
         self.add_pod(pod)
-    }
-
-    /// Adds an object of another kind, or replaces the one of that name.
-    pub fn put_object(&mut self, object: Object) {
-        self.state.version += 1;
-        self.put_fact(&object);
-        self.state.objects.put(object);
-    }
-
-    /// Removes an object of another kind; false if there is none of that name.
-    pub fn remove_object(&mut self, kind: KindId, key: &ObjectKey) -> bool {
-        let removed = self.state.objects.remove(kind, key);
-        self.state.version += u64::from(removed);
-        if removed {
-            self.remove_fact(kind, key);
-        }
-        removed
     }
 
     fn place(&mut self, row: NodeRow) -> Row {

@@ -1,6 +1,8 @@
 //! The order in which nodes are examined: one of each zone in turn, so that a sample covers all zones.
 
-use super::Row;
+use std::sync::Arc;
+
+use super::{Cluster, Row};
 use crate::labels::LabelLookup;
 
 /// Nodes by zone; zones in the order in which they were first seen.
@@ -41,6 +43,29 @@ impl ZoneOrder {
         let deepest = self.zones.iter().map(|(_, rows)| rows.len()).max().unwrap_or(0);
         let turn = |index| self.zones.iter().filter_map(move |(_, rows)| rows.get(index).copied());
         (0..deepest).flat_map(turn).collect()
+    }
+}
+
+impl Cluster {
+    /// Puts the nodes in order after some have come or gone.
+    #[cold]
+    pub(super) fn put_in_order(&mut self) {
+        self.order_is_stale = false;
+        self.state.order = Arc::new(self.reordered());
+    }
+
+    /// The order after nodes have come or gone. As upstream, a node that went and came back between two snapshots
+    /// did neither: if that is all that happened, everything stays in its place.
+    fn reordered(&mut self) -> Vec<Row> {
+        if self.ordered.len() == self.state.rows_by_name.len() {
+            let rows: Option<Vec<Row>> = self.ordered.iter().map(|name| self.state.row_of(name)).collect();
+            if let Some(rows) = rows {
+                return rows;
+            }
+        }
+        let rows = self.zones.rows();
+        self.ordered = rows.iter().map(|row| self.state.node(*row).name().clone()).collect();
+        rows
     }
 }
 

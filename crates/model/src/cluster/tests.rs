@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::kinds::{Namespace, Service};
 use crate::object::Kind;
+use crate::object::{Object, ObjectKey};
 use crate::pod::PodWords;
 
 const ZONE: &str = "topology.kubernetes.io/zone";

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::pod::{HostPort, Pod};
+use crate::pod::{HostPort, Pod, VolumeSource};
 use crate::resources::Resources;
 
 /// The pods on a node and what they take together.
@@ -14,7 +14,31 @@ pub struct Usage {
     non_zero_memory: i64,
     pods_with_affinity: u32,
     pods_with_required_anti_affinity: u32,
+    volumes: VolumeCounts,
     host_ports: Vec<HostPort>,
+}
+
+/// How many volumes pods have of which kind; images and volumes that drivers make for one pod at a time are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VolumeCounts {
+    /// Claims by name.
+    pub claims: u32,
+    /// Claims of the pods' own, and disks that are written in the pods.
+    pub others: u32,
+}
+
+impl VolumeCounts {
+    fn of_pod(pod: &Pod) -> Self {
+        let mut counts = VolumeCounts::default();
+        for volume in &pod.spec.volumes {
+            match &volume.source {
+                VolumeSource::Claim(name) if !name.is_empty() => counts.claims += 1,
+                VolumeSource::Image(_) | VolumeSource::Csi { .. } => {}
+                _ => counts.others += 1,
+            }
+        }
+        counts
+    }
 }
 
 impl Usage {
@@ -48,6 +72,11 @@ impl Usage {
     pub fn pods_with_required_anti_affinity(&self) -> impl Iterator<Item = &Arc<Pod>> {
         let any = self.pods_with_required_anti_affinity > 0;
         self.pods.iter().filter(move |pod| any && pod.spec.pod_affinity.declares_required_anti_affinity)
+    }
+
+    /// How many volumes the pods have; one that several share counts for each of them.
+    pub fn volumes(&self) -> VolumeCounts {
+        self.volumes
     }
 
     /// The ports that pods take on the host, each once.
@@ -97,6 +126,11 @@ impl Usage {
         for (counter, counts) in counters {
             *counter = operation(*counter, u32::from(counts));
         }
+        if !pod.spec.volumes.is_empty() {
+            let VolumeCounts { claims, others } = VolumeCounts::of_pod(pod);
+            self.volumes.claims = operation(self.volumes.claims, claims);
+            self.volumes.others = operation(self.volumes.others, others);
+        }
     }
 }
 
@@ -109,14 +143,20 @@ mod tests {
     fn counters_go_back_to_zero() {
         // They decide whether a node's pods are looked at; one that only grows is never wrong, only slow.
         let json = r#"{"metadata":{"uid":"u"},"spec":{"affinity":
-            {"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"z"}]}}}}"#;
+            {"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"z"}]}},
+            "volumes":[{"name":"a","persistentVolumeClaim":{"claimName":"c"}},{"name":"b","emptyDir":{}},
+                {"name":"c","ephemeral":{}},{"name":"d","image":{}},{"name":"e","csi":{"driver":"d"}},
+                {"name":"f","gcePersistentDisk":{"pdName":"p"}}]}}"#;
         let pod = Arc::new(Interner::default().pod(serde_json::from_str(json).expect("a pod")));
-        let counters = |usage: &Usage| [usage.pods_with_affinity, usage.pods_with_required_anti_affinity];
+        let counters = |usage: &Usage| {
+            let VolumeCounts { claims, others } = usage.volumes();
+            [usage.pods_with_affinity, usage.pods_with_required_anti_affinity, claims, others]
+        };
         let mut usage = Usage::default();
         usage.add(pod);
-        assert_eq!(counters(&usage), [1; 2]);
+        assert_eq!(counters(&usage), [1, 1, 1, 2]);
         assert!(usage.remove("other").is_none());
         assert!(usage.remove("u").is_some());
-        assert_eq!(counters(&usage), [0; 2]);
+        assert_eq!(counters(&usage), [0; 4]);
     }
 }

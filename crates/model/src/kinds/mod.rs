@@ -1,5 +1,6 @@
 //! The built-in kinds that plugins read, each with the fields they read.
 
+mod shelves;
 mod storage;
 
 use std::collections::BTreeMap;
@@ -122,10 +123,14 @@ pub struct DeviceClassSpec {
 }
 
 macro_rules! kinds {
-    ($($kind:ident in $group:literal $version:literal as $plural:literal),* $(,)?) => {$(
+    ($($kind:ident in $group:literal $version:literal as $plural:literal $(on $shelves:ident)?),* $(,)?) => {$(
         impl Kind for $kind {
             const ID: KindId =
                 KindId { group: $group, version: $version, kind: stringify!($kind), plural: $plural };
+
+            $(fn shelves(&self) -> Vec<String> {
+                self.$shelves()
+            })?
         }
     )*};
 }
@@ -138,11 +143,11 @@ kinds! {
     StatefulSet in "apps" "v1" as "statefulsets",
     PodDisruptionBudget in "policy" "v1" as "poddisruptionbudgets",
     DeviceClass in "resource.k8s.io" "v1" as "deviceclasses",
-    PersistentVolume in "" "v1" as "persistentvolumes",
-    PersistentVolumeClaim in "" "v1" as "persistentvolumeclaims",
+    PersistentVolume in "" "v1" as "persistentvolumes" on own_shelves,
+    PersistentVolumeClaim in "" "v1" as "persistentvolumeclaims" on own_shelves,
     StorageClass in "storage.k8s.io" "v1" as "storageclasses",
     CSINode in "storage.k8s.io" "v1" as "csinodes",
     CSIDriver in "storage.k8s.io" "v1" as "csidrivers",
     CSIStorageCapacity in "storage.k8s.io" "v1" as "csistoragecapacities",
-    VolumeAttachment in "storage.k8s.io" "v1" as "volumeattachments",
+    VolumeAttachment in "storage.k8s.io" "v1" as "volumeattachments" on own_shelves,
 }

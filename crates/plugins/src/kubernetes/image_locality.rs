@@ -1,6 +1,6 @@
 use supercargo_framework::{
     ColumnView, Cycle, Extensions, MAX_NODE_SCORE, NoArgs, NodeField, Normalization, Plugin, PodField, Reads,
-    Score, Status,
+    RowScore, Score, Status,
 };
 use supercargo_model::cluster::ImageState;
 use supercargo_model::pod::VolumeSource;
@@ -44,7 +44,7 @@ impl Plugin for ImageLocality {
     }
 
     fn reads(&self) -> Reads {
-        Reads::nothing().pod(&[PodField::Images, PodField::Volumes]).node(&[NodeField::Images]).all_nodes()
+        Reads::nothing().pod(&[PodField::Images]).node(&[NodeField::Images]).all_nodes()
     }
 }
 
@@ -62,14 +62,21 @@ impl Score for ImageLocality {
     }
 
     fn score_rows(&self, cycle: &Cycle<'_>, _: ColumnView<'_>, scores: &mut [i32]) -> bool {
-        let (spec, cluster) = (&cycle.pod.spec, cycle.cluster());
-        if image_names(spec).any(|name| cluster.knows_image(name)) {
-            return false;
-        }
-        // What no node has is worth the same everywhere.
-        scores.fill(score(0, spec.init_containers.len() + spec.containers.len()) as i32);
-        true
+        let score = score_everywhere(cycle);
+        scores.fill(score.unwrap_or(0));
+        score.is_some()
     }
+
+    fn score_row(&self, cycle: &Cycle<'_>) -> Option<RowScore> {
+        score_everywhere(cycle).map(|score| -> RowScore { Box::new(move |_| score) })
+    }
+}
+
+/// The score of all nodes, if none of them has an image of the pod's: what no node has is worth the same everywhere.
+fn score_everywhere(cycle: &Cycle<'_>) -> Option<i32> {
+    let (spec, cluster) = (&cycle.pod.spec, cycle.cluster());
+    let is_known = image_names(spec).any(|name| cluster.knows_image(name));
+    (!is_known).then(|| score(0, spec.init_containers.len() + spec.containers.len()) as i32)
 }
 
 /// The images that the pod needs, each as often as it is named.

@@ -1,12 +1,14 @@
-//! What holds for all plugins.
+//! What holds for all of these plugins.
 
-use supercargo_framework::{FieldSet, NodeField, PluginInstance, PodField};
+use supercargo_framework::{FieldSet, NodeField, PluginInstance, PodField, Registry};
 use supercargo_testkit::ReadsCheck;
 use supercargo_testkit::random::{Mattered, what_matters, worlds};
 
-/// All plugins with their default arguments.
+/// The plugins with their default arguments.
 fn plugins() -> Vec<PluginInstance> {
-    crate::registry().iter().map(|plugin| plugin.make(None).expect("defaults are valid")).collect()
+    let mut registry = Registry::default();
+    super::register(&mut registry).expect("the names differ");
+    registry.iter().map(|plugin| plugin.make(None).expect("defaults are valid")).collect()
 }
 
 /// What matters to a plugin although it does not declare to read it.

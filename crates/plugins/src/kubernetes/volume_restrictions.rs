@@ -2,9 +2,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use supercargo_framework::{
-    Actions, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, Filter, Hint, NoArgs, NodeField,
-    Plugin, PodField, PreFilter, PreFilterResult, Reads, Status, Unread,
+    Actions, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, Filter, Hint, Likeness, NoArgs,
+    NodeField, Plugin, PodField, PreFilter, PreFilterResult, Reads, Status, Touched, Unread,
 };
+use supercargo_model::cluster::ObjectChange;
 use supercargo_model::kinds::PersistentVolumeClaim;
 use supercargo_model::pod::VolumeSource;
 use supercargo_model::{Kind, KindId, NodeRef, Pod, Snapshot};
@@ -14,6 +15,8 @@ use super::storage::{find_claim, names_claim};
 const REASON_DISK: &str = "node(s) had no available disk";
 const REASON_IN_USE: &str = "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode \
                              already in-use by another pod";
+const EXCLUSIVE_CLAIM: &str =
+    "a claim that one pod may use at a time is in use, or stands beside a disk that is";
 const NO_STATE: &str = r#"cannot read "PreFilterVolumeRestrictions" from cycleState"#;
 
 /// # What
@@ -66,6 +69,7 @@ impl Plugin for VolumeRestrictions {
             .node(&[NodeField::Pods])
             .topology()
             .kind::<PersistentVolumeClaim>()
+            .resolved()
     }
 
     fn concerns(&self, pod: &Pod) -> bool {
@@ -74,7 +78,7 @@ impl Plugin for VolumeRestrictions {
 
     fn depends_on(&self, unread: &Unread, pod: &Pod, _: &Snapshot) -> bool {
         // Claims are looked up in the pod's own namespace, and only its pods can have them; other disks may be anybody's.
-        let has_disk = pod.spec.volumes.iter().any(|volume| is_exclusive_disk(&volume.source));
+        let has_disk = exclusive_disks(pod).next().is_some();
         let has_claim = pod.spec.claim_names().next().is_some();
         (has_claim && !unread.knows(&pod.namespace)) || (has_disk && unread.kind == KindId::POD)
     }
@@ -99,11 +103,35 @@ impl PreFilter for VolumeRestrictions {
             }
         }
         let uses = uses_in_cluster(cluster, pod, &names);
-        if uses == 0 && !pod.spec.volumes.iter().any(|volume| is_exclusive_disk(&volume.source)) {
+        if uses == 0 && exclusive_disks(pod).next().is_none() {
             return PreFilterResult::Skip;
         }
         cycle.put(ExclusiveClaims { names: Arc::new(names), uses });
         PreFilterResult::AllNodes
+    }
+
+    fn resolve(
+        &self,
+        cycle: &mut Cycle<'_>,
+        likeness: &mut Likeness,
+    ) -> Result<PreFilterResult, &'static str> {
+        let result = self.pre_filter(cycle);
+        if !matches!(result, PreFilterResult::AllNodes) {
+            return Ok(result);
+        }
+        // Pods that come to and go from nodes may use the claims too.
+        if cycle.get().is_none_or(|claims: &ExclusiveClaims| !claims.names.is_empty()) {
+            return Err(EXCLUSIVE_CLAIM);
+        }
+        for volume in exclusive_disks(cycle.pod) {
+            likeness.add(volume);
+        }
+        Ok(result)
+    }
+
+    fn touched(&self, _: &Snapshot, _: &ObjectChange) -> Touched {
+        // Filter reads nothing but pods.
+        Touched::NOTHING
     }
 
     fn add_pod(&self, cycle: &mut Cycle<'_>, pod: &Arc<Pod>, _: NodeRef<'_>) -> Status {
@@ -154,15 +182,8 @@ impl Enqueue for VolumeRestrictions {
 
 /// How many of the pod's exclusive claims some pod on a node uses.
 fn uses_in_cluster(cluster: &Snapshot, pod: &Pod, names: &BTreeSet<Box<str>>) -> i64 {
-    if names.is_empty() {
-        return 0;
-    }
-    let pods = cluster.nodes().flat_map(|node| node.pods());
-    let used: BTreeSet<&str> = { pods.filter(|other| other.namespace == pod.namespace) }
-        .flat_map(|other| other.spec.claim_names())
-        .filter(|name| names.contains(*name))
-        .collect();
-    used.len() as i64
+    let is_used = |name: &str| !cluster.claim_users(&pod.namespace, name).named.is_empty();
+    names.iter().filter(|name| is_used(name)).count() as i64
 }
 
 fn count(cycle: &mut Cycle<'_>, pod: &Pod, sign: i64) -> Status {
@@ -174,6 +195,10 @@ fn count(cycle: &mut Cycle<'_>, pod: &Pod, sign: i64) -> Status {
     let uses = pod.spec.claim_names().filter(|name| claims.names.contains(*name)).count();
     claims.uses += sign * uses as i64;
     Status::success()
+}
+
+fn exclusive_disks(pod: &Pod) -> impl Iterator<Item = &VolumeSource> {
+    pod.spec.volumes.iter().map(|volume| &volume.source).filter(|source| is_exclusive_disk(source))
 }
 
 fn is_exclusive_disk(source: &VolumeSource) -> bool {
@@ -188,8 +213,8 @@ fn is_exclusive_disk(source: &VolumeSource) -> bool {
 
 /// Whether the pods have disks that cannot be on one node for both.
 fn conflict(pod: &Pod, other: &Pod) -> bool {
-    let disks = pod.spec.volumes.iter().filter(|volume| is_exclusive_disk(&volume.source));
-    { disks }.any(|disk| other.spec.volumes.iter().any(|taken| disks_conflict(&disk.source, &taken.source)))
+    exclusive_disks(pod)
+        .any(|disk| other.spec.volumes.iter().any(|taken| disks_conflict(disk, &taken.source)))
 }
 
 fn disks_conflict(disk: &VolumeSource, taken: &VolumeSource) -> bool {

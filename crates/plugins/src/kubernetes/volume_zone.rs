@@ -2,9 +2,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use supercargo_framework::{
-    Actions, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, Filter, Hint, NoArgs, NodeField,
-    Plugin, PodField, PreFilter, PreFilterResult, Reads, Status, Unread,
+    Actions, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, Filter, Hint, Likeness, NoArgs,
+    NodeField, Plugin, PodField, PreFilter, PreFilterResult, Reads, Status, Touched, Unread,
 };
+use supercargo_model::cluster::ObjectChange;
 use supercargo_model::kinds::{PersistentVolume, PersistentVolumeClaim, StorageClass};
 use supercargo_model::{Kind, LabelLookup, NodeRef, Object, Objects, Pod, Snapshot};
 
@@ -46,7 +47,7 @@ pub struct VolumeZone;
 struct Demands(Arc<[Demand]>);
 
 /// The node's label must have one of the values.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Demand {
     key: &'static str,
     values: BTreeSet<Box<str>>,
@@ -71,6 +72,7 @@ impl Plugin for VolumeZone {
             .kind::<PersistentVolume>()
             .kind::<PersistentVolumeClaim>()
             .kind::<StorageClass>()
+            .resolved()
     }
 
     fn concerns(&self, pod: &Pod) -> bool {
@@ -96,6 +98,23 @@ impl PreFilter for VolumeZone {
                 PreFilterResult::AllNodes
             }
         }
+    }
+
+    fn resolve(
+        &self,
+        cycle: &mut Cycle<'_>,
+        likeness: &mut Likeness,
+    ) -> Result<PreFilterResult, &'static str> {
+        let result = self.pre_filter(cycle);
+        if let Some(Demands(demands)) = cycle.get() {
+            likeness.add(demands);
+        }
+        Ok(result)
+    }
+
+    fn touched(&self, _: &Snapshot, _: &ObjectChange) -> Touched {
+        // Filter reads nothing but labels.
+        Touched::NOTHING
     }
 }
 

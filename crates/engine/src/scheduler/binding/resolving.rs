@@ -150,7 +150,7 @@ impl Scheduler {
         let until = now.after(LOOK_UP_PATIENCE);
         let pod =
             self.change_unresolved(uid, |unresolved| unresolved.look_up = LookUp::Asked { at: now, until });
-        let Some((pod, asked)) = pod.zip(self.next_round(uid)) else { return };
+        let Some((pod, asked)) = pod.zip(self.next_round(uid, 1)) else { return };
         self.order_and_wait(Effect::LookUp { pod }, Waiter::LookUp(asked));
     }
 

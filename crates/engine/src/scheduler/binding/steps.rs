@@ -67,22 +67,22 @@ impl Scheduler {
         if !self.leads && !effects.is_empty() {
             return self.settle(uid, Onward::Fail(not_leading()), now);
         }
-        let Some(asked) = self.next_round(uid) else { return };
-        if asked.is_bind {
-            self.bindings.change(uid, |binding| binding.evidence.ordered(effects.len()));
-        }
+        let Some(asked) = self.next_round(uid, effects.len()) else { return };
         for effect in effects {
             self.order_and_wait(effect, Waiter::Binding(asked.clone()));
         }
     }
 
-    /// From now on only answers to what is ordered next count for this binding.
-    pub(super) fn next_round(&mut self, uid: &Arc<str>) -> Option<Asked> {
+    /// From now on only answers to what is ordered next count for this binding: so many orders.
+    pub(super) fn next_round(&mut self, uid: &Arc<str>, orders: usize) -> Option<Asked> {
         self.last_round += 1;
         let round = self.last_round;
         self.bindings.change(uid, |binding| {
             binding.round = round;
             let is_bind = matches!(binding.stage, Stage::Bind(..) | Stage::Extender(_));
+            if is_bind {
+                binding.evidence.ordered(orders);
+            }
             Asked { uid: uid.clone(), binding: binding.number, round, is_bind }
         })
     }
@@ -160,7 +160,7 @@ impl Scheduler {
             let engine = &mut scheduler.engine;
             engine.with_cycle_of(profile.as_deref(), &pod, &mut state, now, |profile, cycle, _| {
                 let node = cycle.cluster().node(row);
-                let (number, step, name) = match &stage {
+                let (number, step, (name, plugin)) = match &stage {
                     Stage::PreBind(number, _) => {
                         // If no plugin is left, or none has anything to do, there is no step.
                         let Some(named) = profile.pre_bind.get(*number) else { return Stepped::On };
@@ -169,7 +169,7 @@ impl Scheduler {
                             None => named.run(|plugin| plugin.pre_bind(cycle, node)),
                             Some(news) => named.run(|plugin| plugin.resume(cycle, node, news)),
                         };
-                        (*number, step, named.name)
+                        (*number, step, (named.name, named.number))
                     }
                     Stage::Bind(number, _) => {
                         let Some(named) = profile.bind.get(*number) else {
@@ -180,7 +180,7 @@ impl Scheduler {
                             None => named.run(|plugin| plugin.bind(cycle, node)),
                             Some(news) => named.run(|plugin| plugin.resume(cycle, node, news)),
                         };
-                        (*number, step, named.name)
+                        (*number, step, (named.name, named.number))
                     }
                     Stage::Permit(_) | Stage::SeekBinder(_) | Stage::Extender(_) | Stage::Unresolved(_) => {
                         unreachable!("only PreBind and Bind have steps")
@@ -204,7 +204,8 @@ impl Scheduler {
                         Stepped::Ended(Onward::Fail(failure(&status, name, point)))
                     }
                     Step::Wait { effects, events, deadline } => {
-                        if let Some(effect) = effects.iter().find(|effect| !profile.may_order(name, effect)) {
+                        let writes = &profile.plugins()[plugin].writes;
+                        if let Some(effect) = effects.iter().find(|effect| !writes.cover(effect)) {
                             return Stepped::Ended(Onward::Fail(Failure::error(undeclared(name, effect))));
                         }
                         stage = at(

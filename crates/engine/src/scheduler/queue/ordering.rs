@@ -92,7 +92,20 @@ impl Queue {
         self.backoff.first()
     }
 
-    /// Changes the heap of the pods that are ready, where the pod of a slot comes, goes, or is another one now.
+    /// Takes a pod out of the heap of those that are ready.
+    pub(super) fn leave_active(&mut self, slot: Slot, context: &QueueContext<'_>) {
+        let moment = self.order.context(&context.context);
+        if self.order.active_is_stale {
+            self.active.remove(slot, |_, _| false);
+        } else if self.order.is_ranked {
+            self.active.remove(slot, Entry::is_before);
+        } else {
+            let pods = &self.pods;
+            self.active.remove(slot, |a, b| context.less(&moment, at(pods, a.slot), at(pods, b.slot)));
+        }
+    }
+
+    /// Changes the heap of the pods that are ready, where the pod of a slot comes, or is another one now.
     pub(super) fn with_active(
         &mut self,
         slot: Slot,

@@ -1,7 +1,7 @@
 //! The terms as counters that the engine keeps.
 
 use supercargo_framework::{
-    CountedFilter, CountedScore, Counter, Counts, Cycle, Groups, PodMatcher, Scope, Status, TermRole,
+    CountedFilter, CountedScore, Counter, Counts, Cycle, Groups, PodMatcher, Status, TermRole,
 };
 use supercargo_model::pod::WeightedPodAffinityTerm;
 
@@ -164,11 +164,5 @@ impl CountedScore for PreferredCounts {
 }
 
 fn counter(term: &IncomingTerm, terms: Vec<supercargo_framework::MatcherTerm>) -> Counter {
-    Counter {
-        pods: PodMatcher { terms, counts_terminating: true },
-        topology_key: term.topology_key.clone(),
-        scope: Scope::NodesWithKeys(Vec::new()),
-        wants_minimum: false,
-        wants_domains: false,
-    }
+    Counter::new(PodMatcher { terms, counts_terminating: true }, term.topology_key.clone())
 }

@@ -1,12 +1,12 @@
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
     Args, ColumnResource, ColumnView, Cycle, Extensions, FieldProblems, MAX_NODE_SCORE, NodeField,
-    Normalization, Plugin, PodField, PreScore, Reads, Score, Status,
+    Normalization, Plugin, PodField, PreScore, Reads, RowScore, Score, Status,
 };
 use supercargo_model::wire::null_default;
 use supercargo_model::{NodeRef, Pod, Row};
 
-use super::rows::{self, AskedColumn};
+use super::rows::{self, AskedColumn, AskedNumber};
 use super::strategy::{ResourceSpec, complete_resources};
 use super::{Level, Sums, level};
 
@@ -133,6 +133,16 @@ impl Score for NodeResourcesBalancedAllocation {
         };
         rows::score_by_balance(one, other, scores);
         true
+    }
+
+    fn score_row(&self, cycle: &Cycle<'_>) -> Option<RowScore> {
+        let Requests(requests) = cycle.get()?;
+        let mut asked = (self.columns.iter().zip(requests))
+            .map(|(column, request)| AskedNumber::of(*column, *request, Sums::Requested));
+        match (asked.next(), asked.next(), asked.next()) {
+            (Some(Some(one)), Some(Some(other)), None) => Some(rows::balance_score(one, other)),
+            _ => None,
+        }
     }
 }
 

@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 use supercargo_framework::{
     Actions, Args, Change, ClusterEvent, Code, ColumnResource, ColumnView, Context, Cycle, Enqueue,
     Extensions, FieldProblems, Filter, Fixes, Hint, NodeField, Normalization, Plugin, PodField, PreFilter,
-    PreFilterResult, PreScore, Reads, Score, Status, Unread,
+    PreFilterResult, PreScore, Reads, RowFilter, RowScore, Score, Status, Unread,
 };
 use supercargo_model::kinds::DeviceClass;
 use supercargo_model::names::{label_key_problems, resource};
 use supercargo_model::wire::null_default;
 use supercargo_model::{Kind, KindId, NodeRef, Object, Objects, Pod, Resources, Row, Snapshot};
 
-use super::rows::{self, AskedColumn, COLUMNS_MAX, Share};
+use super::rows::{self, AskedColumn, AskedNumber, COLUMNS_MAX, Share};
 use super::strategy::{ScoringStrategy, ScoringStrategyType};
 use super::{Sums, level};
 use crate::kubernetes::dynamic_resources::{IMPLICIT_PREFIX, is_device_backed};
@@ -157,6 +157,12 @@ impl Filter for NodeResourcesFit {
         rows::clear_without_room(columns, request, passed);
         true
     }
+
+    fn filter_row(&self, cycle: &Cycle<'_>) -> Option<RowFilter> {
+        let PodRequest(request) = cycle.get()?;
+        let is_by_numbers = request.scalars().next().is_none();
+        is_by_numbers.then(|| -> RowFilter { Box::new(rows::has_room(request)) })
+    }
 }
 
 impl PreScore for NodeResourcesFit {
@@ -187,29 +193,46 @@ impl Score for NodeResourcesFit {
     }
 
     fn score_rows(&self, cycle: &Cycle<'_>, columns: ColumnView<'_>, scores: &mut [i32]) -> bool {
-        let Some(ScoredRequests(requests)) = cycle.get() else { return false };
-        let share = match self.strategy.kind {
-            ScoringStrategyType::LeastAllocated => Share::Free,
-            ScoringStrategyType::MostAllocated => Share::Taken,
-            _ => return false,
-        };
-        let mut asked = [None; COLUMNS_MAX];
-        if requests.len() > COLUMNS_MAX {
-            return false;
-        }
-        let specs = self.strategy.resources.iter().zip(&self.columns);
-        for ((place, (spec, column)), request) in asked.iter_mut().zip(specs).zip(requests) {
-            match AskedColumn::of(columns, *column, *request, Sums::NonZero) {
-                Some(column) => *place = Some((spec.weight, column)),
-                None => return false,
-            }
-        }
+        let asked = |column, request| AskedColumn::of(columns, column, request, Sums::NonZero);
+        let Some((asked, share)) = self.asked(cycle, asked) else { return false };
         rows::score_by_share(&asked, share, scores);
         true
     }
+
+    fn score_row(&self, cycle: &Cycle<'_>) -> Option<RowScore> {
+        let (asked, share) =
+            self.asked(cycle, |column, request| AskedNumber::of(column, request, Sums::NonZero))?;
+        Some(rows::share_score(&asked, share))
+    }
 }
 
+/// What is asked for of each scored resource, with its weight.
+type Asked<T> = [Option<(i64, T)>; COLUMNS_MAX];
+
 impl NodeResourcesFit {
+    /// What the pod is scored by, as `asked` has it; none if numbers are not enough to score it.
+    fn asked<T: Copy>(
+        &self,
+        cycle: &Cycle<'_>,
+        asked: impl Fn(Option<ColumnResource>, i64) -> Option<T>,
+    ) -> Option<(Asked<T>, Share)> {
+        let ScoredRequests(requests) = cycle.get()?;
+        let share = match self.strategy.kind {
+            ScoringStrategyType::LeastAllocated => Share::Free,
+            ScoringStrategyType::MostAllocated => Share::Taken,
+            _ => return None,
+        };
+        if requests.len() > COLUMNS_MAX {
+            return None;
+        }
+        let mut all = [None; COLUMNS_MAX];
+        let specs = self.strategy.resources.iter().zip(&self.columns);
+        for ((place, (spec, column)), request) in all.iter_mut().zip(specs).zip(requests) {
+            *place = Some((spec.weight, asked(*column, *request)?));
+        }
+        Some((all, share))
+    }
+
     fn ignores(&self, name: &str) -> bool {
         let group = name.split('/').next().unwrap_or_default();
         resource::is_extended(name)

@@ -6,7 +6,9 @@
 //! never rounded up to the next whole number, so cutting off the fraction gives what whole numbers give.
 
 use pulp::{Arch, NullaryFnOnce};
-use supercargo_framework::{Amount, ColumnResource, ColumnView, EXACT_AMOUNT_MAX, MAX_NODE_SCORE};
+use supercargo_framework::{
+    Amount, ColumnResource, ColumnView, EXACT_AMOUNT_MAX, MAX_NODE_SCORE, NodeNumbers, RowScore,
+};
 use supercargo_model::Resources;
 use supercargo_model::names::resource;
 
@@ -30,6 +32,14 @@ pub(super) struct AskedColumn<'a> {
     resource: ColumnResource,
     allocatable: &'a [f64],
     allocated: &'a [f64],
+    asked: f64,
+}
+
+/// A resource of any node, and how much of it the pod asks for.
+#[derive(Clone, Copy)]
+pub(super) struct AskedNumber {
+    resource: ColumnResource,
+    amount: Amount,
     asked: f64,
 }
 
@@ -59,18 +69,13 @@ impl<'a> AskedColumn<'a> {
         asked: i64,
         sums: Sums,
     ) -> Option<Self> {
-        let column = column?;
-        let amount = match sums {
-            Sums::Requested => Amount::Requested,
-            Sums::NonZero => Amount::NonZero,
-        };
-        let exact = columns.are_exact() && (0..=EXACT_AMOUNT_MAX).contains(&asked);
-        exact.then_some(AskedColumn {
+        let AskedNumber { resource, amount, asked } = AskedNumber::of(column, asked, sums)?;
+        columns.are_exact().then(|| AskedColumn {
             columns,
-            resource: column,
-            allocatable: columns.get(column, Amount::Allocatable),
-            allocated: columns.get(column, amount),
-            asked: asked as f64,
+            resource,
+            allocatable: columns.get(resource, Amount::Allocatable),
+            allocated: columns.get(resource, amount),
+            asked,
         })
     }
 
@@ -82,6 +87,31 @@ impl<'a> AskedColumn<'a> {
 
     fn shares(&self) -> &'a [f64] {
         self.columns.get(self.resource, Amount::RequestedShare)
+    }
+}
+
+impl AskedNumber {
+    /// None if the resource has no column, or if it is not exact.
+    pub(super) fn of(column: Option<ColumnResource>, asked: i64, sums: Sums) -> Option<Self> {
+        let amount = match sums {
+            Sums::Requested => Amount::Requested,
+            Sums::NonZero => Amount::NonZero,
+        };
+        let is_exact = (0..=EXACT_AMOUNT_MAX).contains(&asked);
+        column.filter(|_| is_exact).map(|resource| AskedNumber { resource, amount, asked: asked as f64 })
+    }
+
+    fn has(&self, node: &NodeNumbers) -> f64 {
+        node.get(self.resource, Amount::Allocatable)
+    }
+
+    /// What is taken with the pod.
+    fn taken(&self, node: &NodeNumbers) -> f64 {
+        node.get(self.resource, self.amount) + self.asked
+    }
+
+    fn percent(&self, node: &NodeNumbers, share: Share) -> (i32, bool) {
+        percent(self.has(node), self.taken(node), share)
     }
 }
 
@@ -146,6 +176,22 @@ pub(super) fn clear_without_room(columns: ColumnView<'_>, request: &Resources, p
     }
 }
 
+/// Whether a node has room for the pod, and enough of what it asks for.
+pub(super) fn has_room(request: &Resources) -> impl Fn(&NodeNumbers) -> bool + use<> {
+    let asked = [
+        (ColumnResource::MilliCpu, request.milli_cpu),
+        (ColumnResource::Memory, request.memory),
+        (ColumnResource::EphemeralStorage, request.ephemeral_storage),
+    ]
+    .map(|(resource, amount)| (resource, if amount > 0 { amount as f64 } else { NOTHING_ASKED }));
+    move |node| {
+        let is_enough = |(resource, asked): (ColumnResource, f64)| {
+            asked <= node.get(resource, Amount::Allocatable) - node.get(resource, Amount::Requested)
+        };
+        (node.free_pods() >= 1.0) & is_enough(asked[0]) & is_enough(asked[1]) & is_enough(asked[2])
+    }
+}
+
 /// The mean of the shares of two resources.
 struct Shares<'a> {
     one: AskedColumn<'a>,
@@ -198,6 +244,27 @@ pub(super) fn score_by_share(
     }
 }
 
+/// The same for one node.
+pub(super) fn share_score(columns: &[Option<(i64, AskedNumber)>; COLUMNS_MAX], share: Share) -> RowScore {
+    if let [Some((1, one)), Some((1, other)), None] = *columns {
+        return Box::new(move |node| {
+            let (one_share, one_counts) = one.percent(node, share);
+            let (other_share, other_counts) = other.percent(node, share);
+            (one_share + other_share) >> u32::from(one_counts & other_counts)
+        });
+    }
+    let columns = *columns;
+    Box::new(move |node| {
+        let (mut score, mut weights) = (0, 0);
+        for (weight, column) in columns.iter().flatten() {
+            let (percent, counts) = column.percent(node, share);
+            score += percent * *weight as i32;
+            weights += i32::from(counts) * *weight as i32;
+        }
+        score / weights.max(1)
+    })
+}
+
 /// The share in percent, and whether the node has the resource at all.
 #[inline(always)]
 fn percent(allocatable: f64, taken: f64, share: Share) -> (i32, bool) {
@@ -225,21 +292,41 @@ impl NullaryFnOnce for Balance<'_> {
 
     #[inline(always)]
     fn call(self) {
-        const HALF: i32 = MAX_NODE_SCORE as i32 / 2;
         let Balance { one, other, scores } = self;
         let (one_has, one_taken) = one.rows(scores.len());
         let (other_has, other_taken) = other.rows(scores.len());
         let (one_share, other_share) = (&one.shares()[..scores.len()], &other.shares()[..scores.len()]);
         for (row, score) in scores.iter_mut().enumerate() {
-            // A node that lacks one of the two has nothing to balance.
-            let has_both = (one_has[row] > 0.0) & (other_has[row] > 0.0);
-            let one_with_pod = at_most((one_taken[row] + one.asked) / one_has[row], 1.0);
-            let other_with_pod = at_most((other_taken[row] + other.asked) / other_has[row], 1.0);
-            let with_pod = evenness(one_with_pod, other_with_pod, has_both);
-            let without_pod = evenness(one_share[row], other_share[row], has_both);
-            *score = HALF + (HALF + with_pod - without_pod) / 2;
+            *score = balance(
+                [one_has[row], other_has[row]],
+                [one_taken[row] + one.asked, other_taken[row] + other.asked],
+                [one_share[row], other_share[row]],
+            );
         }
     }
+}
+
+/// The same for one node.
+pub(super) fn balance_score(one: AskedNumber, other: AskedNumber) -> RowScore {
+    Box::new(move |node| {
+        let share = |column: AskedNumber| node.get(column.resource, Amount::RequestedShare);
+        balance(
+            [one.has(node), other.has(node)],
+            [one.taken(node), other.taken(node)],
+            [share(one), share(other)],
+        )
+    })
+}
+
+/// The score by what there is of two resources, what is taken with the pod, and the shares that are taken without it.
+#[inline(always)]
+fn balance(has: [f64; 2], taken: [f64; 2], shares: [f64; 2]) -> i32 {
+    const HALF: i32 = MAX_NODE_SCORE as i32 / 2;
+    // A node that lacks one of the two has nothing to balance.
+    let has_both = (has[0] > 0.0) & (has[1] > 0.0);
+    let with_pod = evenness(at_most(taken[0] / has[0], 1.0), at_most(taken[1] / has[1], 1.0), has_both);
+    let without_pod = evenness(shares[0], shares[1], has_both);
+    HALF + (HALF + with_pod - without_pod) / 2
 }
 
 #[inline(always)]
@@ -274,17 +361,4 @@ fn at_most(number: f64, most: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whole_parts() {
-        for number in [0.0, 0.4, 0.5, 0.999_999_999_999_9, 1.0, 1.5, 2.5, 41.0, 99.999_999_999_999, 100.0] {
-            assert_eq!(whole(number), number as i32, "{number}");
-        }
-        for thousandth in 0..200_000 {
-            let number = f64::from(thousandth) / 1000.0;
-            assert_eq!(whole(number), number as i32, "{number}");
-        }
-    }
-}
+mod tests;

@@ -3,7 +3,7 @@ use supercargo_model::kinds::{CSINode, PersistentVolumeClaim, VolumeAttachment};
 use supercargo_model::pod::VolumeSource;
 use supercargo_model::{Kind, Object, Pod};
 
-use super::{NodeVolumeLimits, limits};
+use super::{NodeVolumeLimits, limit_of, limits};
 use crate::kubernetes::storage::{InTreePlugin, has_claim, inline_driver, is_attachable};
 use crate::kubernetes::takes_room;
 
@@ -45,8 +45,9 @@ fn has_attachable_volume(pod: &Pod) -> bool {
 
 /// A driver that is not limited counts as one that takes nothing, as upstream.
 fn raises_a_limit(before: &CSINode, after: &CSINode) -> bool {
-    let before = limits(before);
-    limits(after).into_iter().any(|(driver, limit)| limit > before.get(driver).copied().unwrap_or(0))
+    limits(after)
+        .filter_map(|(driver, _)| Some((driver, limit_of(after, driver)?)))
+        .any(|(driver, limit)| limit > limit_of(before, driver).unwrap_or(0))
 }
 
 /// Whether the room that a detached volume leaves may be what the pod lacks.

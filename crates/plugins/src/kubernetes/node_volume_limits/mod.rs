@@ -1,21 +1,24 @@
 mod attachable;
 mod hints;
+mod sharing;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use supercargo_framework::{
-    Cycle, Extensions, Filter, NoArgs, NodeField, Plugin, PodField, PreFilter, PreFilterResult, Reads,
-    Status, Unread,
+    Cycle, Extensions, Filter, Likeness, NoArgs, NodeField, Plugin, PodField, PreFilter, PreFilterResult,
+    Reads, Status, Touched, Unread,
 };
+use supercargo_model::cluster::{ObjectChange, VolumeCounts};
 use supercargo_model::kinds::{
     CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment,
 };
 use supercargo_model::{NodeRef, Objects, Pod, Snapshot};
 
 use super::storage::is_attachable;
-use attachable::{AttachedVolumes, Attachments, PodAge, add_volumes_of};
+use attachable::{AttachedVolumes, Migration, PodAge, add_volumes_of, attached_to};
 
+const UNUSABLE_CLAIM: &str = "a claim of the pod is not there, or a volume of it cannot be told";
 const REASON: &str = "node(s) exceed max volume count";
 
 /// # What
@@ -42,12 +45,17 @@ const REASON: &str = "node(s) exceed max volume count";
 #[derive(Debug)]
 pub struct NodeVolumeLimits;
 
-/// What does not depend on the node.
+/// What does not depend on the node: what the pod needs on nodes with a CSINode object, and on those without.
 #[derive(Clone)]
-struct Prepared {
-    /// What the pod needs on nodes with a CSINode object, and on those without.
-    needed: Arc<[Result<AttachedVolumes, Status>; 2]>,
-    attachments: Arc<Attachments>,
+struct Prepared(Arc<[Result<Needed, Status>; 2]>);
+
+/// The volumes that a pod needs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Needed {
+    /// These.
+    Volumes(AttachedVolumes),
+    /// So many of each driver, none of which a pod on a node has: which ones they are makes no difference.
+    Counts(BTreeMap<Box<str>, i64>),
 }
 
 impl Plugin for NodeVolumeLimits {
@@ -69,8 +77,9 @@ impl Plugin for NodeVolumeLimits {
             .kind::<PersistentVolume>()
             .kind::<PersistentVolumeClaim>()
             .kind::<StorageClass>()
-            .kind::<CSINode>()
+            .of_node::<CSINode>()
             .kind::<VolumeAttachment>()
+            .resolved()
     }
 
     fn concerns(&self, pod: &Pod) -> bool {
@@ -92,77 +101,178 @@ impl PreFilter for NodeVolumeLimits {
         if !pod.spec.volumes.iter().any(|volume| is_attachable(pod, volume)) {
             return PreFilterResult::Skip;
         }
-        let prepared = Prepared::new(cycle.cluster().objects(), pod);
-        cycle.put(prepared);
+        cycle.put(Prepared::new(cycle.cluster().objects(), pod));
         PreFilterResult::AllNodes
+    }
+
+    fn resolve(
+        &self,
+        cycle: &mut Cycle<'_>,
+        likeness: &mut Likeness,
+    ) -> Result<PreFilterResult, &'static str> {
+        let result = self.pre_filter(cycle);
+        let Some(Prepared(needed)) = cycle.get() else { return Ok(result) };
+        let [Ok(with), Ok(without)] = &**needed else { return Err(UNUSABLE_CLAIM) };
+        let mut needed = [with.clone(), without.clone()];
+        if sharing::is_shared_with_none(cycle.cluster(), cycle.pod, &needed) {
+            needed = needed.map(Needed::without_names);
+        }
+        likeness.add(&needed);
+        cycle.put(Prepared(Arc::new(needed.map(Ok))));
+        Ok(result)
+    }
+
+    fn touched(&self, cluster: &Snapshot, change: &ObjectChange) -> Touched {
+        sharing::touched(cluster, change)
     }
 }
 
 impl Filter for NodeVolumeLimits {
     fn filter(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Status {
-        let objects = cycle.cluster().objects();
         match cycle.get::<Prepared>() {
-            Some(prepared) => check(objects, prepared, node),
+            Some(prepared) => check(cycle, prepared, node),
             // Upstream's PreFilter leaves nothing behind, so its Filter works without.
-            None => check(objects, &Prepared::new(objects, cycle.pod), node),
+            None => check(cycle, &Prepared::new(cycle.cluster().objects(), cycle.pod), node),
         }
     }
 }
 
 impl Prepared {
     fn new(objects: &Objects, pod: &Pod) -> Self {
-        let needed = |migrates| {
+        let needed = |migration: &mut Migration| {
             let mut volumes = AttachedVolumes::new();
-            add_volumes_of(objects, pod, PodAge::New, migrates, &mut volumes).map(|()| volumes)
+            add_volumes_of(objects, pod, PodAge::New, migration, &mut volumes)
+                .map(|()| Needed::Volumes(volumes))
         };
-        Prepared {
-            needed: Arc::new([needed(true), needed(false)]),
-            attachments: Arc::new(Attachments::new(objects)),
-        }
+        let mut migration = Migration::new(true);
+        let with = needed(&mut migration);
+        let without = if migration.matters { needed(&mut Migration::new(false)) } else { with.clone() };
+        Prepared(Arc::new([with, without]))
     }
 
-    fn needed_on(&self, node: Option<&CSINode>) -> Result<&AttachedVolumes, Status> {
-        let [with, without] = &*self.needed;
+    fn needed_on(&self, node: Option<&CSINode>) -> Result<&Needed, Status> {
+        let [with, without] = &*self.0;
         if node.is_some() { with } else { without }.as_ref().map_err(Clone::clone)
     }
 }
 
-fn check(objects: &Objects, prepared: &Prepared, node: NodeRef<'_>) -> Status {
-    let csi_node: Option<&CSINode> = objects.get("", node.name());
+impl Needed {
+    /// The same, where no pod on a node has any of the volumes.
+    fn without_names(self) -> Self {
+        match self {
+            Needed::Counts(_) => self,
+            Needed::Volumes(_) => Needed::Counts(self.beside(&AttachedVolumes::new())),
+        }
+    }
+
+    /// How many volumes of each driver come to those that pods on the node have already.
+    fn beside(&self, attached: &AttachedVolumes) -> BTreeMap<Box<str>, i64> {
+        let volumes = match self {
+            Needed::Counts(counts) => return counts.clone(),
+            Needed::Volumes(volumes) => volumes,
+        };
+        let mut counts = BTreeMap::new();
+        for (_, driver) in volumes.iter().filter(|(volume, _)| !attached.contains_key(*volume)) {
+            *counts.entry(driver.clone()).or_default() += 1;
+        }
+        counts
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Needed::Volumes(volumes) => volumes.is_empty(),
+            Needed::Counts(counts) => counts.is_empty(),
+        }
+    }
+
+    /// The volumes, if it matters which they are.
+    fn volumes(&self) -> Option<&AttachedVolumes> {
+        match self {
+            Needed::Volumes(volumes) => Some(volumes),
+            Needed::Counts(_) => None,
+        }
+    }
+
+    /// The drivers of the volumes, some perhaps several times.
+    fn drivers(&self) -> Box<dyn Iterator<Item = &str> + '_> {
+        match self {
+            Needed::Volumes(volumes) => Box::new(volumes.values().map(|driver| &**driver)),
+            Needed::Counts(counts) => Box::new(counts.keys().map(|driver| &**driver)),
+        }
+    }
+
+    /// How many volumes they are.
+    fn len(&self) -> i64 {
+        match self {
+            Needed::Volumes(volumes) => volumes.len() as i64,
+            Needed::Counts(counts) => counts.values().sum(),
+        }
+    }
+}
+
+fn check(cycle: &Cycle<'_>, prepared: &Prepared, node: NodeRef<'_>) -> Status {
+    let csi_node: Option<&CSINode> = cycle.object_of(node);
     let needed = match prepared.needed_on(csi_node) {
         Err(status) => return status,
         Ok(needed) => needed,
     };
-    let limits = csi_node.map(limits).unwrap_or_default();
-    if needed.is_empty() || limits.is_empty() {
+    let Some(csi_node) = csi_node.filter(|csi_node| limits(csi_node).next().is_some()) else {
+        return Status::success();
+    };
+    let objects = cycle.cluster().objects();
+    if needed.is_empty() || has_room_for_all(objects, csi_node, needed, node) {
         return Status::success();
     }
     let mut attached = AttachedVolumes::new();
     for pod in node.pods() {
-        if let Err(status) = add_volumes_of(objects, pod, PodAge::Placed, csi_node.is_some(), &mut attached) {
+        if let Err(status) =
+            add_volumes_of(objects, pod, PodAge::Placed, &mut Migration::new(true), &mut attached)
+        {
             return status;
         }
     }
-    let mut lingering = prepared.attachments.to_node(objects, node.name());
-    lingering.retain(|volume, _| !attached.contains_key(volume));
     // As upstream, a volume that is attached but used by no pod counts once more for the pod that wants it.
-    let wanted = needed.iter().filter(|(volume, _)| !attached.contains_key(*volume));
-    let mut counts: BTreeMap<&str, (i64, bool)> = BTreeMap::new();
-    for (_, driver) in attached.iter().chain(&lingering) {
-        counts.entry(driver).or_default().0 += 1;
+    let wanted = needed.beside(&attached);
+    let lingering = attached_to(objects, node.name());
+    let lingering = lingering.iter().filter(|(volume, _)| !attached.contains_key(*volume));
+    let mut counts = wanted;
+    for (_, driver) in attached.iter().chain(lingering) {
+        counts.entry(driver.clone()).and_modify(|count| *count += 1);
     }
-    for (_, driver) in wanted {
-        let (count, is_wanted) = counts.entry(driver).or_default();
-        (*count, *is_wanted) = (*count + 1, true);
+    let exceeds =
+        |driver: &str, count: i64| limit_of(csi_node, driver).is_some_and(|limit| count > i64::from(limit));
+    if counts.iter().any(|(driver, count)| exceeds(driver, *count)) {
+        Status::unschedulable(REASON)
+    } else {
+        Status::success()
     }
-    let exceeds = |(driver, (count, is_wanted)): (&&str, &(i64, bool))| {
-        *is_wanted && limits.get(*driver).is_some_and(|limit| *count > i64::from(*limit))
+}
+
+/// Whether the node would take all volumes of its pods, all that are attached to it and those that are needed, even if they were
+/// all different ones of one driver. Then nobody has to find out what they are.
+fn has_room_for_all(objects: &Objects, csi_node: &CSINode, needed: &Needed, node: NodeRef<'_>) -> bool {
+    let VolumeCounts { claims, others } = node.usage().volumes();
+    // Those may be errors.
+    if others > 0 {
+        return false;
+    }
+    let limits = needed.drivers().filter_map(|driver| limit_of(csi_node, driver));
+    let Some(lowest) = limits.min() else { return true };
+    let room = i64::from(lowest) - i64::from(claims) - needed.len();
+    let attachments = || {
+        let shelf = VolumeAttachment::shelf_of_node(node.name());
+        objects.count_on_shelf::<VolumeAttachment>(&shelf) as i64
     };
-    if counts.iter().any(exceeds) { Status::unschedulable(REASON) } else { Status::success() }
+    room >= 0 && (!objects.has_any::<VolumeAttachment>() || room >= attachments())
+}
+
+/// How many volumes of a driver the node takes; none if it does not say. Where it says so twice, the last counts.
+fn limit_of(node: &CSINode, driver: &str) -> Option<i32> {
+    limits(node).filter(|(name, _)| *name == driver).last().map(|(_, limit)| limit)
 }
 
 /// How many volumes of each driver the node takes; drivers that do not say are not limited.
-fn limits(node: &CSINode) -> BTreeMap<&str, i32> {
+fn limits(node: &CSINode) -> impl Iterator<Item = (&str, i32)> {
     let drivers = node.spec.drivers.iter();
-    drivers.filter_map(|driver| Some((&*driver.name, driver.allocatable.as_ref()?.count?))).collect()
+    drivers.filter_map(|driver| Some((&*driver.name, driver.allocatable.as_ref()?.count?)))
 }

@@ -52,7 +52,7 @@ impl ConstraintCounts {
             } else {
                 Scope::NodesWithKeys(keys.clone())
             },
-            wants_minimum: hard,
+            wants_counts: hard,
             wants_domains: !hard,
         };
         let counters = constraints.iter().map(counter).collect();
@@ -94,13 +94,15 @@ impl CountedFilter for HardCounts {
 
     fn filter(&self, groups: &Groups<'_>, group: usize) -> Result<(), usize> {
         for (counter, constraint) in self.constraints.constraints.iter().enumerate() {
-            let (cell, tally) = (groups.cell(group, counter), groups.tallies[counter]);
+            let (cell, all) = (groups.cell(group, counter), groups.tallies[counter].of_domains);
             if !cell.has_domain() {
                 return Err(MISSING_LABEL);
             }
-            let enough_domains = tally.domains as i64 >= i64::from(constraint.min_domains);
-            let minimum =
-                if enough_domains { tally.minimum.map_or(i64::from(i32::MAX), i64::from) } else { 0 };
+            let minimum = match all.domains {
+                domains if (domains as i64) < i64::from(constraint.min_domains) => 0,
+                0 => i64::from(i32::MAX),
+                _ => i64::from(all.minimum),
+            };
             let itself = i64::from(self.counts_itself[counter]);
             if i64::from(cell.pods) + itself - minimum > i64::from(constraint.max_skew) {
                 return Err(SKEWED);
@@ -130,15 +132,15 @@ impl SoftCounts {
 
     /// How many domains have a feasible node that is not ignored.
     fn domains(&self, groups: &Groups<'_>, counter: usize, scratch: &mut Vec<u32>) -> usize {
-        let scored = (0..groups.len()).filter(|group| !self.ignores(groups, *group));
+        let is_scored = |group: usize| !self.ignores(groups, group);
+        let mut scored = (0..groups.len()).filter(|group| is_scored(*group));
         if self.constraints.counters[counter].scope == Scope::Node {
             return scored.map(|group| groups.nodes[group] as usize).sum();
         }
-        scratch.clear();
-        scratch.extend(scored.map(|group| groups.cell(group, counter).domain));
-        scratch.sort_unstable();
-        scratch.dedup();
-        scratch.len()
+        // The nodes without the key, where they are not ignored, are one domain more.
+        let lacks_key =
+            !self.require_all_keys && scored.any(|group| !groups.cell(group, counter).has_domain());
+        groups.domains(counter, is_scored, scratch) + usize::from(lacks_key)
     }
 }
 

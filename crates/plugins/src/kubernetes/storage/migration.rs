@@ -52,6 +52,11 @@ impl InTreePlugin {
         Self::ALL.into_iter().find(|plugin| plugin.name() == name)
     }
 
+    /// Whether a CSI driver took the place of one of them.
+    pub(in crate::kubernetes) fn is_driver(name: &str) -> bool {
+        Self::ALL.into_iter().any(|plugin| plugin.driver() == name)
+    }
+
     /// The plugin of a volume that is written in a pod.
     pub(in crate::kubernetes) fn of_inline(source: &VolumeSource) -> Option<Self> {
         Some(match source {

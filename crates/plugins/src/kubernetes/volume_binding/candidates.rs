@@ -29,8 +29,16 @@ impl Candidates {
             })?,
         };
         let class = claim.class();
-        let fitting =
-            objects.all_shared(|volume: &PersistentVolume| *volume.class() == *class && fits(claim, volume));
+        let (namespace, name) = (&claim.metadata.namespace, &claim.metadata.name);
+        // A volume that names another claim, or is of another class, is neither reserved nor free.
+        let shelves =
+            [PersistentVolume::shelf_of_claim(namespace, name), PersistentVolume::shelf_of_class(class)];
+        let mut fitting: Vec<Arc<PersistentVolume>> = (shelves.iter())
+            .flat_map(|shelf| objects.on_shelf::<PersistentVolume>(shelf))
+            .map(|(_, volume)| volume)
+            .filter(|volume| *volume.class() == *class && fits(claim, volume))
+            .collect();
+        fitting.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
         let (reserved, rest): (Vec<_>, Vec<_>) = fitting
             .into_iter()
             .partition(|volume| assumed.claim_of(volume).is_some_and(|reference| means(reference, claim)));
@@ -44,6 +52,11 @@ impl Candidates {
         // Stable: volumes of one size stay in the order of their names.
         free.sort_by_cached_key(|volume| volume.size());
         Ok(Candidates { reserved, free })
+    }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.reserved.is_empty() && self.free.is_empty()
     }
 
     /// The volume to be bound on a node: the smallest that the node `reaches` and that is not `taken` by another claim

@@ -1,8 +1,8 @@
 //! Which volumes the pod would get on a node.
 
-use supercargo_framework::{Code, Status};
+use supercargo_framework::{Code, Cycle, Status};
 use supercargo_model::kinds::{CSINode, PersistentVolume};
-use supercargo_model::{LabelLookup, NodeRef, Objects, SelectableNode};
+use supercargo_model::{LabelLookup, NodeRef, SelectableNode};
 
 use super::binding::{PlannedBinding, PlannedBindings};
 use super::claims::{BoundVolume, MigratedVolume, PodClaims, Provisioning, WaitingClaim};
@@ -15,10 +15,10 @@ const NO_VOLUME: &str = "node(s) unavailable due to one or more pvc(s) bound to 
 /// What is to be bound and made if the pod runs on the node, or why it cannot.
 pub(super) fn find_volumes(
     claims: &PodClaims,
-    objects: &Objects,
+    cycle: &Cycle<'_>,
     node: NodeRef<'_>,
 ) -> Result<PlannedBindings, Status> {
-    let bound = check_bound(&claims.bound, objects, node).map_err(Status::error)?;
+    let bound = check_bound(&claims.bound, cycle, node).map_err(Status::error)?;
     let waiting = find_for_waiting(&claims.waiting, node).map_err(Status::error)?;
     // People know this order of reasons.
     let conflicts = [
@@ -87,13 +87,13 @@ impl SelectableNode for Nameless<'_> {
 /// The first thing that is wrong with the volumes of bound claims.
 fn check_bound(
     volumes: &[Option<BoundVolume>],
-    objects: &Objects,
+    cycle: &Cycle<'_>,
     node: NodeRef<'_>,
 ) -> Result<Option<Conflict>, String> {
     if volumes.is_empty() {
         return Ok(None);
     }
-    let csi_node: Option<&CSINode> = objects.get("", node.name());
+    let csi_node: Option<&CSINode> = cycle.object_of(node);
     for volume in volumes {
         let Some(BoundVolume { volume, migrated }) = volume else { return Ok(Some(Conflict::NoVolume)) };
         if !reaches_migrated(node, csi_node, volume, migrated.as_ref())? {

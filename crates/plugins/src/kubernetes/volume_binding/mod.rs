@@ -5,6 +5,7 @@ mod candidates;
 mod claims;
 mod finding;
 mod hints;
+mod likeness;
 
 #[cfg(test)]
 mod tests;
@@ -12,9 +13,10 @@ mod tests;
 use std::time::Duration;
 
 use supercargo_framework::{
-    Acts, Cycle, Extensions, Filter, News, NodeField, Plan, Plugin, PodField, PreBind, PreFilter,
-    PreFilterResult, PreScore, Reads, Reserve, Score, Status, Step, Unread, Writes,
+    Acts, Cycle, Extensions, Filter, Likeness, News, NodeField, Plan, Plugin, PodField, PreBind, PreFilter,
+    PreFilterResult, PreScore, Reads, Reserve, Score, Status, Step, Touched, Unread, Writes,
 };
+use supercargo_model::cluster::ObjectChange;
 use supercargo_model::kinds::{
     CSIDriver, CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass,
 };
@@ -92,10 +94,11 @@ impl Plugin for VolumeBinding {
             .kind::<PersistentVolume>()
             .kind::<PersistentVolumeClaim>()
             .kind::<StorageClass>()
-            .kind::<CSINode>()
+            .of_node::<CSINode>()
             .kind::<CSIDriver>()
             .kind::<CSIStorageCapacity>()
             .memory()
+            .resolved()
     }
 
     fn concerns(&self, pod: &Pod) -> bool {
@@ -127,12 +130,29 @@ impl PreFilter for VolumeBinding {
             }
         }
     }
+
+    fn resolve(
+        &self,
+        cycle: &mut Cycle<'_>,
+        likeness: &mut Likeness,
+    ) -> Result<PreFilterResult, &'static str> {
+        let result = self.pre_filter(cycle);
+        if let (PreFilterResult::AllNodes, Some(claims)) = (&result, cycle.get::<PodClaims>()) {
+            claims.write(likeness)?;
+        }
+        Ok(result)
+    }
+
+    fn touched(&self, _: &Snapshot, _: &ObjectChange) -> Touched {
+        // Filter reads the node, its CSINode, and what PreFilter left.
+        Touched::NOTHING
+    }
 }
 
 impl Filter for VolumeBinding {
     fn filter(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Status {
         let Some(claims) = cycle.get::<PodClaims>() else { return not_found() };
-        match find_volumes(claims, cycle.cluster().objects(), node) {
+        match find_volumes(claims, cycle, node) {
             Ok(_) => Status::success(),
             Err(status) => status,
         }
@@ -156,7 +176,7 @@ impl Reserve for VolumeBinding {
     fn reserve(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, node: NodeRef<'_>) -> Status {
         let Some(claims) = cycle.get::<PodClaims>() else { return not_found() };
         // Filter has found the same, but may have done so for every node.
-        match find_volumes(claims, cycle.cluster().objects(), node) {
+        match find_volumes(claims, cycle, node) {
             Err(status) => status,
             Ok(planned) => {
                 let assumed: &mut AssumedVolumes = acts.memory();
@@ -178,7 +198,7 @@ impl Reserve for VolumeBinding {
 impl PreBind for VolumeBinding {
     fn plan(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Vec<Plan> {
         let Some(claims) = cycle.get::<PodClaims>() else { return Vec::new() };
-        find_volumes(claims, cycle.cluster().objects(), node).map_or(Vec::new(), |planned| planned.plans())
+        find_volumes(claims, cycle, node).map_or(Vec::new(), |planned| planned.plans())
     }
 
     fn pre_bind(&self, cycle: &mut Cycle<'_>, node: NodeRef<'_>) -> Step {
