@@ -50,7 +50,49 @@ fn a_table_for_people() {
     ]);
     check(&output, 1, &["workload classes: pod sched-0/basic-", "--nodes"]);
     let output = bench(&["--nodes", "12", "--pods", "100", "--init", "0", "--workload", "classes"]);
-    check(&output, 0, &["WORKLOAD", "DECISIONS/S", "FIRST", "classes", "100 of 100"]);
+    check(
+        &output,
+        0,
+        &[
+            "WORKLOAD",
+            "DECISIONS/S",
+            "QUARTILES",
+            "without the first decision of each",
+            "FIRST",
+            "classes",
+            "100 of 100",
+        ],
+    );
+}
+
+#[test]
+fn several_sizes_take_turns() {
+    let output = bench(&[
+        "--nodes",
+        "12",
+        "24",
+        "--pods",
+        "210",
+        "--init",
+        "0",
+        "--workload",
+        "basic",
+        "--json",
+        "--check-seconds",
+        "0",
+    ]);
+    check(&output, 0, &[]);
+    let text = String::from_utf8(output.stdout).expect("text");
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(lines.iter().map(|line| line["nodes"].as_u64()).collect::<Vec<_>>(), [Some(12), Some(24)]);
+    assert_eq!(lines[0]["ratio"], 1.0, "{}", lines[0]);
+    assert_eq!(lines[0]["runs"], lines[1]["runs"]);
+    for line in &lines {
+        assert_eq!(line["left_out"], 100);
+        let number = |field: &str| line[field].as_f64().unwrap_or_else(|| panic!("{field} in {line}"));
+        assert!(number("ratio") > 0.0 && number("runs") >= 3.0, "{line}");
+        assert!(number("rate_q1") <= number("rate") && number("rate") <= number("rate_q3"), "{line}");
+    }
 }
 
 #[test]
@@ -62,10 +104,16 @@ fn wrong_usage_says_what_is_right() {
         (&["--nodes", "many"], &["'many'", "--nodes"]),
         (&["--percent", "101"], &["'101'", "--percent", "0..=100"]),
         (&["--pods", "0"], &["'0'", "--pods"]),
+        (&["--seconds", "0"], &["'0'", "--seconds"]),
+        (&["--seconds", "2", "--long"], &["--seconds", "--long", "cannot be used with"]),
         (&["basic"], &["unexpected argument 'basic'"]),
     ] {
         check(&bench(arguments), 2, expected);
     }
     check(&supercargo(&["bench"], ""), 2, &["decide"]);
-    check(&bench(&["--help"]), 0, &["--percent", "preemption:", "all nodes full of 20 pods each", "FIRST"]);
+    check(
+        &bench(&["--help"]),
+        0,
+        &["--percent", "nodes take 39 volumes", "preemption:", "all nodes full of 20 pods each", "FIRST"],
+    );
 }

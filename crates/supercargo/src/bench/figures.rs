@@ -5,12 +5,17 @@ use std::time::{Duration, Instant};
 
 use supercargo_engine::{PlainDecisions, PlainReason};
 
+/// So many decisions of a cluster are left out of its rate, unless there are fewer than twice as many: caches are cold, and tables grow.
+pub(super) const WARM_UP: usize = 100;
+
 /// What a workload came to, over all its runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Figures {
     pub(super) runs: usize,
-    /// Decisions a second, other than the first.
+    /// Decisions a second, without those at the beginning: the median over the runs.
     pub(super) rate: f64,
+    /// A quarter of the runs had lower rates than the first, a quarter higher ones than the second.
+    pub(super) quartiles: [f64; 2],
     /// Of the decisions other than the first: half of them took no longer.
     pub(super) p50: Duration,
     pub(super) p99: Duration,
@@ -35,8 +40,9 @@ pub(super) struct Memory {
 #[derive(Debug, Default)]
 pub(super) struct Collected {
     pub(super) runs: usize,
-    pub(super) decisions: usize,
     pub(super) measured: Duration,
+    /// Decisions a second, run by run.
+    pub(super) rates: Vec<f64>,
     firsts: Vec<u64>,
     /// Nanoseconds.
     latencies: Vec<u64>,
@@ -78,9 +84,9 @@ impl Collected {
             [first] => (*first, &*run.latencies),
             [first, rest @ ..] => (*first, rest),
         };
-        let others = if rest.len() == run.latencies.len() { 0 } else { first };
-        self.decisions += rest.len();
-        self.measured += run.time.saturating_sub(Duration::from_nanos(others));
+        let warm = &run.latencies[left_out(run.latencies.len())..];
+        self.rates.push(rate(warm.len(), Duration::from_nanos(warm.iter().sum())));
+        self.measured += run.time;
         self.latencies.extend(rest);
         self.firsts.push(run.earlier_first.unwrap_or(first));
     }
@@ -88,10 +94,12 @@ impl Collected {
     pub(super) fn figures(mut self) -> Figures {
         self.latencies.sort_unstable();
         self.firsts.sort_unstable();
+        self.rates.sort_unstable_by(f64::total_cmp);
         let of = |values: &[u64], share: f64| Duration::from_nanos(percentile(values, share));
         Figures {
             runs: self.runs,
-            rate: rate(self.decisions, self.measured),
+            rate: quantile(&self.rates, 0.5),
+            quartiles: [0.25, 0.75].map(|share| quantile(&self.rates, share)),
             p50: of(&self.latencies, 0.50),
             p99: of(&self.latencies, 0.99),
             max: of(&self.latencies, 1.0),
@@ -104,6 +112,27 @@ impl Collected {
                 .collect(),
         }
     }
+}
+
+/// How many decisions at the beginning of so many are left out of the rate.
+pub(super) fn left_out(decisions: usize) -> usize {
+    if decisions >= 2 * WARM_UP { WARM_UP } else { decisions.saturating_sub(1).min(1) }
+}
+
+/// How many times as fast the first was as the second, run by run in turn: the median.
+pub(super) fn ratio(first: &[f64], second: &[f64]) -> Option<f64> {
+    let both = first.iter().zip(second).filter(|(_, second)| **second > 0.0);
+    let mut ratios: Vec<f64> = both.map(|(first, second)| first / second).collect();
+    ratios.sort_unstable_by(f64::total_cmp);
+    (!ratios.is_empty()).then(|| quantile(&ratios, 0.5))
+}
+
+/// The value below which this share of the sorted values lies, between two of them if need be; 0 if there are none.
+pub(super) fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
+    let place = last as f64 * share;
+    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+    below + (above - below) * place.fract()
 }
 
 /// How many a second.
@@ -185,12 +214,31 @@ mod tests {
     }
 
     #[test]
-    fn rates_count_all_decisions_but_the_first_of_all_runs() {
+    fn the_rate_is_the_median_of_runs_without_their_beginnings() {
         assert!((rate(500, Duration::from_millis(250)) - 2000.0).abs() < 1e-9);
         assert!(rate(5, Duration::ZERO).abs() < 1e-9);
-        let both = figures(&[run(&[3000, 500, 500], None), run(&[1000, 500, 500], None)]);
-        assert!((both.rate - 2e6).abs() < 1e-6, "{both:?}");
-        assert_eq!(both.runs, 2);
+        // Few decisions: only the first is left out.
+        let runs =
+            [&[3000, 500, 500][..], &[1000, 250, 250], &[1000, 1000, 1000]].map(|run_of| run(run_of, None));
+        let few = figures(&runs);
+        assert!((few.rate - 2e6).abs() < 1e-3, "{few:?}");
+        assert!((few.quartiles[0] - 1.5e6).abs() < 1e-3 && (few.quartiles[1] - 3e6).abs() < 1e-3, "{few:?}");
+        assert_eq!(few.runs, 3);
+        // Enough of them.
+        let cold = [vec![9000; WARM_UP], vec![500; WARM_UP]].concat();
+        let many = figures(&[run(&cold, None)]);
+        assert!((many.rate - 2e6).abs() < 1e-3, "{many:?}");
+        assert_eq!(many.max, Duration::from_nanos(9000), "what is left out of the rate is among the rest");
+        for (decisions, expected) in [(0, 0), (1, 0), (2, 1), (199, 1), (200, 100), (10_000, 100)] {
+            assert_eq!(left_out(decisions), expected, "{decisions}");
+        }
+    }
+
+    #[test]
+    fn ratios_are_those_of_runs_side_by_side() {
+        assert_eq!(ratio(&[10.0, 40.0, 9.0], &[5.0, 10.0, 3.0]), Some(3.0));
+        assert_eq!(ratio(&[10.0, 40.0], &[5.0]), Some(2.0), "what has no neighbour is not compared");
+        assert_eq!(ratio(&[10.0], &[0.0]), None);
     }
 
     #[test]

@@ -29,15 +29,19 @@ use supercargo_model::Row;
 use crate::loaded_config::{DEFAULT_SCHEDULER, LoadedConfig};
 use crate::outcome::Outcome;
 use check::{Check, Checked};
-use figures::{Collected, Measured, Memory, clock, nanoseconds};
+use figures::{Collected, Measured, Memory, clock, nanoseconds, ratio};
 use report::{Report, table};
 use scene::{NOW, Plan, engine_options};
 use workloads::{WORKLOADS, Workload};
 
-/// A workload is run on fresh clusters until so much time has been measured.
-const MEASURED_TIME_MIN: Duration = Duration::from_secs(1);
-/// No further cluster is set up after so much time.
-const RUNS_TIME_MAX: Duration = Duration::from_secs(20);
+/// A workload is run on so many fresh clusters at least, so that its rate has a median.
+const RUNS_MIN: usize = 3;
+/// No further cluster is set up after so many times the time that is to be measured, for each number of nodes.
+const SETTING_UP_MAX: u32 = 20;
+/// How long `--long` measures, in seconds.
+const LONG_SECONDS: u32 = 20;
+/// More seconds are taken for a mistake.
+const SECONDS_MAX: i64 = 86_400;
 /// Larger clusters are taken for a mistake.
 const NODES_MAX: i64 = 10_000_000;
 /// More pods are taken for a mistake.
@@ -48,9 +52,13 @@ pub(crate) struct DecideOptions {
     /// The configuration whose first profile decides, `-` for standard input; the default one if not given
     #[arg(long, value_name = "FILE")]
     config: Option<String>,
-    /// How many nodes the cluster has
-    #[arg(long, value_name = "N", default_value_t = 5000, value_parser = value_parser!(u32).range(1..=NODES_MAX))]
-    nodes: u32,
+    /// How many nodes the cluster has. With several numbers, such as `5000 100000`, runs take turns, and RATIO says how many times
+    /// as fast it is on the first
+    #[arg(
+        long, value_name = "N", default_values_t = [5000], num_args = 1.., value_delimiter = ',',
+        value_parser = value_parser!(u32).range(1..=NODES_MAX)
+    )]
+    nodes: Vec<u32>,
     /// The workloads to run; all if none is named
     #[arg(long = "workload", value_name = "NAME", num_args = 1.., value_delimiter = ',', value_parser = names())]
     workloads: Vec<String>,
@@ -67,6 +75,12 @@ pub(crate) struct DecideOptions {
     /// How long to compare decisions with plain evaluations, for each workload; 0 compares none
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     check_seconds: u32,
+    /// How long to measure each workload, on as many fresh clusters as that takes
+    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = value_parser!(u32).range(1..=SECONDS_MAX))]
+    seconds: u32,
+    /// Measure for 20 seconds each: for figures that are to be compared
+    #[arg(long, conflicts_with = "seconds")]
+    long: bool,
     /// Print one JSON object a line
     #[arg(long)]
     json: bool,
@@ -102,22 +116,40 @@ fn run_all(
     let progress = Progress { is_shown: io::stderr().is_terminal() };
     for workload in chosen(&options.workloads) {
         let [init, pods] = [options.init, options.pods].map(|count| count.map(|count| count as usize));
-        let plan = Plan::new(workload, &profile, options.nodes as usize, init, pods)?;
-        let budget = Duration::from_secs(options.check_seconds.into());
-        let result = measure(&plan, percent, budget, &progress);
+        let plan = |nodes: &u32| Plan::new(workload, &profile, *nodes as usize, init, pods);
+        let plans = options.nodes.iter().map(plan).collect::<anyhow::Result<Vec<_>>>()?;
+        let result = measure(&plans, percent, options.extent(), &progress);
         progress.clear();
-        let report = result?;
-        if options.json {
-            let line = serde_json::to_string(&report)? + "\n";
-            match output.write_all(line.as_bytes()).and_then(|()| output.flush()) {
-                // Whoever read along has seen enough.
-                Err(error) if error.kind() == ErrorKind::BrokenPipe => break,
-                written => written.context("cannot write a result")?,
+        for report in result? {
+            if options.json {
+                let line = serde_json::to_string(&report)? + "\n";
+                match output.write_all(line.as_bytes()).and_then(|()| output.flush()) {
+                    // Whoever read along has seen enough.
+                    Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
+                    written => written.context("cannot write a result")?,
+                }
             }
+            reports.push(report);
         }
-        reports.push(report);
     }
     Ok(())
+}
+
+/// How much is measured, and how much of it is checked.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    measured: Duration,
+    checked: Duration,
+}
+
+impl DecideOptions {
+    fn extent(&self) -> Extent {
+        let seconds = if self.long { LONG_SECONDS } else { self.seconds };
+        Extent {
+            measured: Duration::from_secs(seconds.into()),
+            checked: Duration::from_secs(self.check_seconds.into()),
+        }
+    }
 }
 
 /// The workloads of these names, all if there are none, in their own order.
@@ -137,33 +169,54 @@ fn profile(config: Option<&str>, percent: u8, registry: &Registry) -> anyhow::Re
     Ok(profile)
 }
 
-/// Runs a workload until there is enough to tell, and checks it.
-fn measure(plan: &Plan, percent: u8, budget: Duration, progress: &Progress) -> anyhow::Result<Report> {
-    let name = plan.workload.name;
+/// Runs a workload until there is enough to tell, at several sizes in turn, and checks it.
+fn measure(plans: &[Plan], percent: u8, extent: Extent, progress: &Progress) -> anyhow::Result<Vec<Report>> {
     let begin = clock();
-    let mut collected = Collected::default();
-    let mut placed;
+    let time_max = extent.measured * SETTING_UP_MAX * u32::try_from(plans.len()).unwrap_or(u32::MAX);
+    let mut collected: Vec<Collected> = plans.iter().map(|_| Collected::default()).collect();
+    let mut placed: Vec<Vec<Option<Row>>> = vec![Vec::new(); plans.len()];
     loop {
-        let text = || format!("{name}: run {}, {:.1?} measured", collected.runs + 1, collected.measured);
-        progress.show(text);
-        let run;
-        (run, placed) = run_once(plan).with_context(|| format!("workload {name}"))?;
-        collected.add(&run);
-        if collected.measured >= MEASURED_TIME_MIN || begin.elapsed() >= RUNS_TIME_MAX {
+        for ((plan, collected), placed) in plans.iter().zip(&mut collected).zip(&mut placed) {
+            let name = plan.workload.name;
+            let (run, measured) = (collected.runs + 1, collected.measured);
+            progress.show(|| format!("{name}, {} nodes: run {run}, {measured:.1?} measured", plan.nodes));
+            let run;
+            (run, *placed) = run_once(plan).with_context(|| format!("workload {name}"))?;
+            collected.add(&run);
+        }
+        let is_enough =
+            |collected: &Collected| collected.measured >= extent.measured && collected.runs >= RUNS_MIN;
+        if collected.iter().all(is_enough) || begin.elapsed() >= time_max {
             break;
         }
     }
-    let check = Check { plan, placed: &placed, options: engine_options(), budget };
-    let checked = if budget.is_zero() {
-        Checked { compared: 0, decisions: placed.len() }
-    } else {
-        check.run(|step, steps| {
-            if step.is_multiple_of(100) {
-                progress.show(|| format!("{name}: checked up to decision {step} of {steps}"));
-            }
-        })?
-    };
-    Ok(Report::new(plan, percent, &collected.figures(), checked))
+    let first = collected[0].rates.clone();
+    let mut reports = Vec::with_capacity(plans.len());
+    for ((plan, collected), placed) in plans.iter().zip(collected).zip(&placed) {
+        let ratio = if plans.len() > 1 { ratio(&first, &collected.rates) } else { None };
+        let checked = check(plan, placed, extent.checked, progress)?;
+        reports.push(Report::new(plan, percent, &collected.figures(), ratio, checked));
+    }
+    Ok(reports)
+}
+
+/// Compares a run with plain evaluations.
+fn check(
+    plan: &Plan,
+    placed: &[Option<Row>],
+    budget: Duration,
+    progress: &Progress,
+) -> anyhow::Result<Checked> {
+    if budget.is_zero() {
+        return Ok(Checked { compared: 0, decisions: placed.len() });
+    }
+    let check = Check { plan, placed, options: engine_options(), budget };
+    check.run(|step, steps| {
+        if step.is_multiple_of(100) {
+            let name = plan.workload.name;
+            progress.show(|| format!("{name}: checked up to decision {step} of {steps}"));
+        }
+    })
 }
 
 /// One run on a fresh cluster: what it measured, and where the pods went.

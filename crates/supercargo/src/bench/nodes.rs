@@ -61,7 +61,7 @@ impl NodeMaker {
 
     fn labelled(&self, number: usize, more: Option<(String, String)>) -> NodeWords {
         let mut words = self.models[number % self.models.len()].clone();
-        let name = name(number);
+        let name = node_name(number);
         let rack = (self.kind == NodeKind::Racked).then(|| format!("rack-{}", number % RACKS));
         let labels =
             [(HOSTNAME.to_owned(), name.clone()), (ZONE.to_owned(), format!("moon-{}", number % ZONES + 1))];
@@ -77,10 +77,10 @@ impl NodeMaker {
 pub(super) fn load(number: usize, round: usize) -> Object {
     let load = ((number * 37 + round * 61) % 101) as i64;
     let traffic = (number * 7919 + round) as i64;
-    Object::new("", &name(number), NodeLoad { load, traffic })
+    Object::new("", &node_name(number), NodeLoad { load, traffic })
 }
 
-fn name(number: usize) -> String {
+pub(super) fn node_name(number: usize) -> String {
     format!("node-{number:07}")
 }
 

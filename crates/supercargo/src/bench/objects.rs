@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::nodes::ZONE;
+use super::nodes::{ZONE, node_name};
 use super::pods::{INIT_NAMESPACE, MEASURED_NAMESPACE, SERVICES, TEAM, claim_name};
+use super::workloads::Sizes;
 
 /// The two namespaces with pods in them, chosen by their label, and others that are not.
-pub(super) fn namespaces(_: usize) -> Vec<Value> {
+pub(super) fn namespaces(_: Sizes) -> Vec<Value> {
     const OTHERS: usize = 98;
     let namespace = |name: &str, team: &str| {
         let metadata = json!({ "name": name, "labels": { TEAM.0: team } });
@@ -18,7 +19,7 @@ pub(super) fn namespaces(_: usize) -> Vec<Value> {
 }
 
 /// The services that the measured pods belong to.
-pub(super) fn services(_: usize) -> Vec<Value> {
+pub(super) fn services(_: Sizes) -> Vec<Value> {
     let service = |number: usize| {
         let name = format!("service-{number}");
         json!({
@@ -31,44 +32,68 @@ pub(super) fn services(_: usize) -> Vec<Value> {
     (0..SERVICES).map(service).collect()
 }
 
-/// A claim for every measured pod. Every other one is bound to a volume that only one zone reaches; the rest wait for
-/// their pods, and get new volumes wherever those go.
-pub(super) fn volumes(pods: usize) -> Vec<Value> {
-    const CLASS: &str = "local";
+/// The driver of all volumes, which took the place of a plugin that was built in, as in kube-scheduler's `SchedulingCSIPVs`.
+const DRIVER: &str = "ebs.csi.aws.com";
+/// How many volumes a node takes, as there.
+const VOLUMES_A_NODE: usize = 39;
+
+/// A claim for every pod. Every other one is bound to a volume that only one zone reaches; the rest wait for their pods, and get
+/// new volumes wherever those go.
+pub(super) fn volumes(sizes: Sizes) -> Vec<Value> {
+    const CLASS: &str = "waiting";
     let class = json!({
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
         "metadata": { "name": CLASS },
-        "provisioner": "csi.example.com",
+        "provisioner": DRIVER,
         "volumeBindingMode": "WaitForFirstConsumer",
     });
     let mut objects = vec![class];
-    for number in 0..pods {
-        let name = claim_name(number);
-        let mut claim = json!({
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "metadata": { "name": name, "namespace": MEASURED_NAMESPACE, "uid": name },
-            "spec": {
-                "accessModes": ["ReadWriteOnce"],
-                "resources": { "requests": { "storage": "1Gi" } },
-                "storageClassName": CLASS,
-            },
-            "status": { "phase": "Pending" },
-        });
-        if number % 2 == 0 {
-            let volume = format!("volume-{number}");
-            objects.push(bound_volume(&volume, &name, CLASS, &format!("moon-{}", number % 3 + 1)));
-            claim["metadata"]["annotations"] = json!({ "pv.kubernetes.io/bind-completed": "yes" });
-            claim["spec"]["volumeName"] = volume.into();
-            claim["status"] = json!({ "phase": "Bound" });
+    objects.extend((0..sizes.nodes).map(csi_node));
+    for (namespace, pods) in [(INIT_NAMESPACE, sizes.init), (MEASURED_NAMESPACE, sizes.pods)] {
+        for number in 0..pods {
+            let mut claim = waiting_claim(namespace, &claim_name(number), CLASS);
+            if number % 2 == 0 {
+                let volume = format!("{namespace}-volume-{number}");
+                let zone = format!("moon-{}", number % 3 + 1);
+                objects.push(bound_volume(&volume, &claim["metadata"], CLASS, &zone));
+                claim["metadata"]["annotations"] = json!({ "pv.kubernetes.io/bind-completed": "yes" });
+                claim["spec"]["volumeName"] = volume.into();
+                claim["status"] = json!({ "phase": "Bound" });
+            }
+            objects.push(claim);
         }
-        objects.push(claim);
     }
     objects
 }
 
-fn bound_volume(name: &str, claim: &str, class: &str, zone: &str) -> Value {
+fn csi_node(number: usize) -> Value {
+    let name = node_name(number);
+    let driver = json!({ "name": DRIVER, "nodeID": name, "allocatable": { "count": VOLUMES_A_NODE } });
+    json!({
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": { "name": name },
+        "spec": { "drivers": [driver] },
+    })
+}
+
+fn waiting_claim(namespace: &str, name: &str, class: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": { "name": name, "namespace": namespace, "uid": format!("{namespace}-{name}") },
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": { "requests": { "storage": "1Gi" } },
+            "storageClassName": class,
+        },
+        "status": { "phase": "Pending" },
+    })
+}
+
+/// A volume that is bound to the claim with this metadata.
+fn bound_volume(name: &str, claim: &Value, class: &str, zone: &str) -> Value {
     let zones = json!({ "key": ZONE, "operator": "In", "values": [zone] });
     json!({
         "apiVersion": "v1",
@@ -77,8 +102,8 @@ fn bound_volume(name: &str, claim: &str, class: &str, zone: &str) -> Value {
         "spec": {
             "capacity": { "storage": "1Gi" },
             "accessModes": ["ReadWriteOnce"],
-            "claimRef": { "namespace": MEASURED_NAMESPACE, "name": claim, "uid": claim },
-            "csi": { "driver": "csi.example.com", "volumeHandle": name },
+            "claimRef": { "namespace": claim["namespace"], "name": claim["name"], "uid": claim["uid"] },
+            "csi": { "driver": DRIVER, "volumeHandle": name },
             "nodeAffinity": { "required": { "nodeSelectorTerms": [{ "matchExpressions": [zones] }] } },
             "storageClassName": class,
         },

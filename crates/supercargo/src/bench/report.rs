@@ -6,7 +6,7 @@ use serde::Serialize;
 use supercargo_engine::PlainReason;
 
 use super::check::Checked;
-use super::figures::{Figures, nanoseconds};
+use super::figures::{Figures, left_out, nanoseconds};
 use super::scene::Plan;
 
 /// What is known of one workload in the end. The first six fields are those of the peer `decide`.
@@ -17,8 +17,15 @@ pub(super) struct Report {
     percent: u8,
     init: usize,
     pods: usize,
-    /// Decisions a second.
+    /// Decisions a second: the median over the clusters, without the first decisions of each.
     rate: f64,
+    /// The quartiles of those rates.
+    rate_q1: f64,
+    rate_q3: f64,
+    /// How many decisions of each cluster are not in its rate.
+    left_out: usize,
+    /// How many times as fast it was at the first of several sizes.
+    ratio: Option<f64>,
     p50_ns: u64,
     p99_ns: u64,
     max_ns: u64,
@@ -47,7 +54,13 @@ struct Plain {
 }
 
 impl Report {
-    pub(super) fn new(plan: &Plan, percent: u8, figures: &Figures, checked: Checked) -> Self {
+    pub(super) fn new(
+        plan: &Plan,
+        percent: u8,
+        figures: &Figures,
+        ratio: Option<f64>,
+        checked: Checked,
+    ) -> Self {
         Report {
             kind: plan.workload.name,
             nodes: plan.nodes,
@@ -55,6 +68,10 @@ impl Report {
             init: plan.init,
             pods: plan.pods,
             rate: figures.rate,
+            rate_q1: figures.quartiles[0],
+            rate_q3: figures.quartiles[1],
+            left_out: left_out(plan.pods),
+            ratio,
             p50_ns: nanoseconds(figures.p50),
             p99_ns: nanoseconds(figures.p99),
             max_ns: nanoseconds(figures.max),
@@ -85,12 +102,14 @@ impl Report {
 
 /// A table for people; empty if there is nothing to tell.
 pub(super) fn table(reports: &[Report]) -> String {
-    const HEAD: [&str; 11] = [
+    const HEAD: [&str; 13] = [
         "WORKLOAD",
         "NODES",
         "PODS",
         "RUNS",
         "DECISIONS/S",
+        "QUARTILES",
+        "RATIO",
         "P50",
         "P99",
         "MAX",
@@ -110,6 +129,8 @@ pub(super) fn table(reports: &[Report]) -> String {
             grouped(report.pods as u64),
             grouped(report.runs as u64),
             grouped(report.rate as u64),
+            format!("{} to {}", grouped(report.rate_q1 as u64), grouped(report.rate_q3 as u64)),
+            report.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}")),
             time(report.p50_ns),
             time(report.p99_ns),
             time(report.max_ns),
@@ -119,9 +140,25 @@ pub(super) fn table(reports: &[Report]) -> String {
         ]
     }));
     let text = aligned(&lines);
+    let text = text + &notes(reports);
     let text = text + &reports.iter().flat_map(Report::plain_lines).collect::<String>();
     let peak = reports.iter().filter_map(|report| report.peak_rss_bytes).max();
     text + &peak.map(|peak| format!("most memory at any time: {}\n", mebibytes(peak))).unwrap_or_default()
+}
+
+/// What is to be said about rates and ratios.
+fn notes(reports: &[Report]) -> String {
+    let most = reports.iter().map(|report| report.left_out).max().unwrap_or(0);
+    let mut text = match most {
+        0 => String::new(),
+        1 => "rates are medians over the runs, without the first decision of each\n".to_owned(),
+        most => format!("rates are medians over the runs, without the first {most} decisions of each\n"),
+    };
+    if reports.iter().any(|report| report.ratio.is_some()) {
+        text +=
+            "a ratio says how many times as fast it was on the first number of nodes, run by run in turn\n";
+    }
+    text
 }
 
 /// Lines of as many cells, the first of each to the left and all others to the right.
@@ -206,6 +243,10 @@ mod tests {
             init: 1000,
             pods: 10_000,
             rate: 1_234_567.8,
+            rate_q1: 1_000_000.0,
+            rate_q3: 1_300_000.9,
+            left_out: 100,
+            ratio: None,
             p50_ns: 700,
             p99_ns: 1_900,
             max_ns: 60_000,
@@ -218,15 +259,23 @@ mod tests {
             plain: Vec::new(),
         };
         let expected = "\
-WORKLOAD           NODES    PODS  RUNS  DECISIONS/S     P50      P99      MAX    FIRST  RESIDENT           CHECKED
-basic              5,000  10,000   100    1,234,567  700 ns  1.90 µs  60.0 µs  75.0 µs    50 MiB  11,000 of 11,000
-preferred-spread  50,000  10,000   100    1,234,567  700 ns  1.90 µs  60.0 µs  75.0 µs         -  11,000 of 11,000
+WORKLOAD           NODES    PODS  RUNS  DECISIONS/S               QUARTILES  RATIO     P50      P99      MAX    FIRST  RESIDENT           CHECKED
+basic              5,000  10,000   100    1,234,567  1,000,000 to 1,300,000      -  700 ns  1.90 µs  60.0 µs  75.0 µs    50 MiB  11,000 of 11,000
+preferred-spread  50,000  10,000   100    1,234,567  1,000,000 to 1,300,000   1.46  700 ns  1.90 µs  60.0 µs  75.0 µs         -  11,000 of 11,000
+rates are medians over the runs, without the first 100 decisions of each
+a ratio says how many times as fast it was on the first number of nodes, run by run in turn
 preferred-spread: 2.5 % decided the plain way: Mine: it reads the time
 most memory at any time: 60 MiB
 ";
         let plain = vec![Plain { plugin: "Mine", reason: "it reads the time", percent: 2.5 }];
-        let other =
-            Report { kind: "preferred-spread", nodes: 50_000, rss_bytes: None, plain, ..report.clone() };
+        let other = Report {
+            kind: "preferred-spread",
+            nodes: 50_000,
+            ratio: Some(1.456),
+            rss_bytes: None,
+            plain,
+            ..report.clone()
+        };
         assert_eq!(table(&[report, other]), expected);
         assert_eq!(table(&[]), "");
     }

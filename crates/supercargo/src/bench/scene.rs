@@ -11,7 +11,7 @@ use supercargo_model::{Decoded, NodeWords, Object, Pod, Row, Timestamp};
 
 use super::nodes::{NodeMaker, load};
 use super::pods::{INIT_NAMESPACE, MEASURED_NAMESPACE, PodMaker};
-use super::workloads::{Course, Init, Nodes, Workload};
+use super::workloads::{Course, Init, Nodes, Sizes, Workload};
 
 /// The time of all decisions.
 pub(super) const NOW: Timestamp = Timestamp::from_nanoseconds(1_800_000_000_000_000_000);
@@ -74,7 +74,8 @@ impl Plan {
             Ok(Decoded::Object(object)) => Ok(object),
             other => Err(anyhow!("an object of workload {} was read as {other:?}", workload.name)),
         };
-        let objects = (workload.objects)(pods).iter().map(decode).collect::<anyhow::Result<_>>()?;
+        let sizes = Sizes { nodes, init, pods };
+        let objects = (workload.objects)(sizes).iter().map(decode).collect::<anyhow::Result<_>>()?;
         Ok(Plan { workload, profile, nodes, init, pods, maker: NodeMaker::new(workload.nodes), objects })
     }
 

@@ -17,8 +17,8 @@ pub(super) struct Workload {
     /// In a few words, for `--help`.
     pub(super) description: &'static str,
     pub(super) nodes: NodeKind,
-    /// Objects of other kinds that are there from the start, for so many measured pods.
-    pub(super) objects: fn(usize) -> Vec<Value>,
+    /// Objects of other kinds that are there from the start.
+    pub(super) objects: fn(Sizes) -> Vec<Value>,
     /// The pods that are there before anything is measured.
     pub(super) init: Init,
     /// How many pods are measured.
@@ -28,6 +28,16 @@ pub(super) struct Workload {
     pub(super) course: Course,
     /// Adds plugins of others to the profile.
     pub(super) adds: fn(&mut Profile),
+}
+
+/// How large a cluster is, and how many pods come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    pub(super) nodes: usize,
+    /// Pods that are there before anything is measured.
+    pub(super) init: usize,
+    /// Pods that are measured.
+    pub(super) pods: usize,
 }
 
 /// How pods come to be there before anything is measured.
@@ -203,8 +213,10 @@ pub(super) const WORKLOADS: &[Workload] = &[
     },
     Workload {
         name: "volumes",
-        description: "a claim each: bound to a volume of one zone, or waiting for the pod",
+        description: "a claim each, half of them bound to a CSI volume of one zone and half waiting for the pod; \
+                      nodes take 39 volumes",
         objects: objects::volumes,
+        init: Init::Decided(1000, &pods::CLAIMING),
         pod: &pods::CLAIMING,
         ..PLAIN
     },
@@ -254,6 +266,14 @@ pub(super) const WORKLOADS: &[Workload] = &[
         pods: 10_000,
         course: Course::Load { every: 1000, nodes: Nodes::One },
         adds: |profile| samples::add::<samples::LeastTraffic>(profile, 1),
+        ..PLAIN
+    },
+    Workload {
+        name: "even-racks",
+        description: "a Filter and a Score of an author's own, by the counts of 1,000 racks",
+        nodes: NodeKind::Racked,
+        pods: 10_000,
+        adds: |profile| samples::add::<samples::EvenRacks>(profile, 1),
         ..PLAIN
     },
 ];

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::super::figures::quantile;
 use super::super::report::{aligned, grouped};
 
 /// What is known of one workload in the end.
@@ -37,14 +38,6 @@ impl Report {
         let [rate_q1, rate, rate_q3] = [0.25, 0.5, 0.75].map(|share| quantile(&rates, share));
         Report { kind, nodes, pods, runs: times.len(), rate, rate_q1, rate_q3, checked }
     }
-}
-
-/// The value below which this share of the sorted values lies, between two of them if need be; 0 if there are none.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
-    let place = last as f64 * share;
-    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-    below + (above - below) * place.fract()
 }
 
 /// One JSON object a line.
