@@ -1,53 +1,22 @@
 """A score by what a real Prometheus says: the program of examples/by-load. Prometheus is stopped, restarted and frozen, and what it scrapes lies."""
 
-import http.server
-import json
-import shutil
 import signal
-import threading
 import unittest
 
 from harness import settings
 from harness.case import Case, ours_only
 from harness.objects import node, pod
-from harness.processes import Process, free_port, wait
+from harness.processes import wait
+from harness.prometheus import Page, Prometheus
 
 BY_LOAD = settings.EXAMPLES / "by-load"
-PROMETHEUS = shutil.which("prometheus") or settings.binary("prometheus")
 
 
-class Target:
-    """What Prometheus scrapes, and says whatever a test likes."""
-
-    def __init__(self):
-        self.text = ""
-        target = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                body = target.text.encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "text/plain; version=0.0.4")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.port = self.server.server_address[1]
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def say(self, *lines):
-        self.text = "".join(f"{line}\n" for line in lines)
+class Target(Page):
+    """What Prometheus scrapes: the loads of nodes."""
 
     def loads(self, **loads):
         self.say(*(f'node_load{{node="{name}"}} {load}' for name, load in loads.items()))
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
 
 
 @ours_only
@@ -57,25 +26,16 @@ class Queries(Case):
         super().setUp()
         self.target = Target()
         self.addCleanup(self.target.close)
-        self.port = free_port()
-        (self.folder / "prometheus.yml").write_text(json.dumps({
-            "scrape_configs": [{
-                "job_name": "nodes", "scrape_interval": "200ms", "scrape_timeout": "200ms", "honor_labels": True,
-                "static_configs": [{"targets": [f"127.0.0.1:{self.target.port}"]}],
-            }],
-        }))
+        self.server = Prometheus(self.folder, [self.target.address])
         self.create("nodes", node("a"), node("b"))
         self.pods = 0
 
     def start_prometheus(self):
-        self.prometheus = Process("prometheus", [
-            PROMETHEUS, f"--config.file={self.folder}/prometheus.yml", f"--storage.tsdb.path={self.folder}/prometheus",
-            f"--web.listen-address=127.0.0.1:{self.port}", "--log.level=warn",
-        ], self.folder / "prometheus.log")
+        self.prometheus = self.server.start()
         self.addCleanup(self.prometheus.kill)
 
     def start_by_load(self, expression="node_load"):
-        args = {"prometheus": {"url": f"http://127.0.0.1:{self.port}"}, "expression": expression, "label": "node", "interval": "500ms"}
+        args = {"prometheus": {"url": self.server.url}, "expression": expression, "label": "node", "interval": "500ms"}
         self.scheduler = self.start_scheduler({"profiles": [{
             "schedulerName": "load-scheduler",
             "plugins": {"multiPoint": {"enabled": [{"name": "ByLoad", "weight": 100}]}},

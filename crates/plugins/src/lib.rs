@@ -5,14 +5,18 @@
 
 mod added;
 pub mod kubernetes;
+pub mod network_traffic;
 
 use supercargo_framework::Registry;
 
 pub use added::{Plugins, TakenName};
+use network_traffic::NetworkTraffic;
 
 /// All plugins that come with Supercargo.
 pub fn registry() -> Registry {
     let mut registry = Registry::default();
-    kubernetes::register(&mut registry).expect("the names of our own plugins differ");
+    kubernetes::register(&mut registry)
+        .and_then(|()| registry.register::<NetworkTraffic>())
+        .expect("the names of our own plugins differ");
     registry
 }

@@ -1,0 +1,64 @@
+"""A real Prometheus, and pages that it scrapes, which say whatever a test likes."""
+
+import http.server
+import json
+import shutil
+import threading
+
+from harness import settings
+from harness.processes import Process, free_port
+
+PROMETHEUS = shutil.which("prometheus") or settings.binary("prometheus")
+
+
+class Page:
+    """What Prometheus scrapes."""
+
+    def __init__(self, address="127.0.0.1", port=0):
+        self.text = ""
+        page = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                body = page.text.encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "text/plain; version=0.0.4")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer((address, port), Handler)
+        self.address = f"{address}:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def say(self, *lines):
+        self.text = "".join(f"{line}\n" for line in lines)
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class Prometheus:
+    """Scrapes pages five times a second. It can be killed and started again, on the same port and with what it knew."""
+
+    def __init__(self, folder, targets):
+        self.folder = folder
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        (folder / "prometheus.yml").write_text(json.dumps({
+            "scrape_configs": [{
+                "job_name": "nodes", "scrape_interval": "200ms", "scrape_timeout": "200ms", "honor_labels": True,
+                "static_configs": [{"targets": targets}],
+            }],
+        }))
+
+    def start(self):
+        self.process = Process("prometheus", [
+            PROMETHEUS, f"--config.file={self.folder}/prometheus.yml", f"--storage.tsdb.path={self.folder}/prometheus",
+            f"--web.listen-address=127.0.0.1:{self.port}", "--log.level=warn",
+        ], self.folder / "prometheus.log")
+        return self.process
