@@ -8,6 +8,7 @@ mod misbehaving;
 mod observing;
 mod pages;
 mod permits;
+mod qos;
 mod queries;
 mod questions;
 mod random;

@@ -41,6 +41,7 @@ mod named;
 mod new_plugin;
 mod outcome;
 mod progress;
+mod qos;
 mod rbac;
 mod run;
 mod scheduling;
@@ -71,6 +72,7 @@ use crate::config_default::DefaultOptions;
 use crate::dump::DumpOptions;
 use crate::explain::ExplainOptions;
 use crate::new_plugin::NewPluginOptions;
+use crate::qos::QosOptions;
 use crate::rbac::RbacOptions;
 use crate::shadow::ShadowOptions;
 use supercargo_framework::Registry;
@@ -137,6 +139,8 @@ enum Command {
     Dump(DumpOptions),
     /// Look on while another scheduler works, and say what would have been decided here; writes nothing
     Shadow(ShadowOptions),
+    /// Print how the controllers of pods do that a scheduler with QosAware on this host has measured
+    Qos(QosOptions),
     /// Measure how fast decisions are made
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -258,6 +262,7 @@ fn run(line: CommandLine, registry: &Registry) -> Outcome {
         Command::Rbac(options) => rbac::run(&options, registry),
         Command::Dump(options) => dump::run(&options, registry),
         Command::Shadow(options) => shadow::run(&options, registry),
+        Command::Qos(options) => qos::run(&options),
         Command::Bench(BenchCommand::Decide(options)) => bench::run(&options, registry),
         Command::Bench(BenchCommand::Schedule(options)) => bench::schedule::run(&options, registry),
         Command::NewPlugin(options) => new_plugin::run(&options, registry),
