@@ -288,7 +288,10 @@ fn metrics_say_how_controllers_do() {
     };
     let qos = last("qos");
     assert_eq!(qos.len(), 1);
-    assert_eq!(qos[0].labels, [("namespace".into(), "default".to_owned()), ("controller".into(), "web".to_owned())]);
+    assert_eq!(
+        qos[0].labels,
+        [("namespace".into(), "default".to_owned()), ("controller".into(), "web".to_owned())]
+    );
     assert_eq!((qos[0].value, last("slo")[0].value), (1.0, 0.9));
     assert_eq!((last("controllers")[0].value, last("controllers_without_metrics")[0].value), (1.0, 0.0));
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use supercargo_framework::{
-    Act, Acts, AskedActs, ClusterEvent, Context, Effect, EventResource, GaugeValue, Memories, PermitDecision, Profile,
-    Step,
+    Act, Acts, AskedActs, ClusterEvent, Context, Effect, EventResource, GaugeValue, Memories, PermitDecision,
+    Profile, Step,
 };
 use supercargo_model::Snapshot;
 

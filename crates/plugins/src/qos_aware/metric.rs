@@ -164,25 +164,23 @@ impl Measured {
 impl State {
     /// The metric of a pod, in seconds: of its controller, from its point of view.
     pub(super) fn metric(&self, pod: &Pod, now: Timestamp) -> f64 {
-        let Some(known) = self.pods.get(&pod.uid) else { return self.waiting_metric(pod, now) };
-        match self.controllers.get(&known.controller) {
-            _ if is_system(pod) => f64::NEG_INFINITY,
-            None => self.waiting_metric(pod, now),
-            Some(controller) => {
+        if is_system(pod) {
+            return f64::NEG_INFINITY;
+        }
+        let known = self.pods.get(&pod.uid);
+        match known.and_then(|known| Some((known, self.controllers.get(&known.controller)?))) {
+            None => self.waiting_metric(pod, &Terms::of(pod), now),
+            Some((known, controller)) => {
                 let reference = Reference::of(known, controller, now);
                 Measured::of(controller, Some(reference), now).metric(known.slo)
             }
         }
     }
 
-    /// The same for a pod that is known to wait; less has to be looked up.
-    pub(super) fn waiting_metric(&self, pod: &Pod, now: Timestamp) -> f64 {
-        if is_system(pod) {
-            return f64::NEG_INFINITY;
-        }
-        let terms = Terms::of(pod);
-        let newcomer = || Measured::of_newcomer(pod, &terms, now).metric(terms.slo);
-        let Some(controller) = self.controller_of(pod, &terms) else { return newcomer() };
+    /// The same for a pod that waits, and is none of the system's; less has to be looked up.
+    pub(super) fn waiting_metric(&self, pod: &Pod, terms: &Terms<'_>, now: Timestamp) -> f64 {
+        let newcomer = || Measured::of_newcomer(pod, terms, now).metric(terms.slo);
+        let Some(controller) = self.controller_of(pod, terms) else { return newcomer() };
         if controller.approach != Approach::Independent {
             return Measured::of(controller, None, now).metric(terms.slo);
         }

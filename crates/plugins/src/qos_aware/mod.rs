@@ -61,7 +61,7 @@ pub use terms::Approach;
 /// With the last three points alone it keeps books, and nothing else changes.
 ///
 /// # Difference from upstream
-/// The order is that of the last tenth of a second, and right whenever a pod is taken; no pod waits to be known. Pods of `kube-system` go first
+/// The order is that of the last quarter of a second, and right whenever a pod is taken; no pod waits to be known. Pods of `kube-system` go first
 /// and may take any place, where the original never tries them. A controller is a name in a namespace, and may have any number of replicas, which follows its Jobs and
 /// ReplicaSets; for `concurrent`, time counts by the replicas of that time. An SLO of 0 asks for nothing and is never violated, where
 /// the original divides by it. A pod runs from its binding on, also where its phase is asked for. One that ends badly ends, and one that nobody saw
@@ -70,6 +70,8 @@ pub use terms::Approach;
 #[derive(Debug)]
 pub struct QosAware {
     args: QosAwareArgs,
+    /// In seconds.
+    safety_margin: f64,
 }
 
 /// When a pod began to be bound, from PreBind to PostBind.
@@ -81,7 +83,7 @@ impl Plugin for QosAware {
     type Args = QosAwareArgs;
 
     fn new(args: QosAwareArgs) -> Self {
-        QosAware { args }
+        QosAware { safety_margin: args.safety_margin_seconds(), args }
     }
 
     fn extensions(points: Extensions<Self>) -> Extensions<Self> {
@@ -184,7 +186,8 @@ impl Page for QosAware {
     /// The table at every path, as the original has it, but for `log`.
     fn render(&self, context: &Context<'_>, request: &PageRequest) -> Rendered {
         let asked = |name: &str| {
-            let mut parameters = request.query.split('&').map(|part| part.split_once('=').unwrap_or((part, "")));
+            let mut parameters =
+                request.query.split('&').map(|part| part.split_once('=').unwrap_or((part, "")));
             parameters.find(|(key, _)| *key == name).map(|(_, value)| value)
         };
         let (nothing, no_lines) = (Books::default(), EndedLog::default());

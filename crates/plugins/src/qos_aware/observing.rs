@@ -88,29 +88,26 @@ impl QosAware {
     /// Takes note of how a pod is.
     fn see(&self, context: &Context<'_>, pod: &Pod, acts: &mut Acts<'_>) {
         let now = context.now;
-        let known = |acts: &Acts<'_>| acts.recall::<Books>()?.now().pods.get(&pod.uid).cloned();
-        let entry = match known(acts) {
-            Some(entry) => entry,
-            None => {
-                let wants = |owner: &OwnerId| wanted(context.cluster, owner);
-                acts.memory::<Books>().arrive(pod, &wants, now);
-                self.warn(pod, acts);
-                let Some(entry) = known(acts) else { return };
-                entry
-            }
-        };
-        if pod.node_name.is_some() && entry.life.running.is_none() {
-            // Somebody else bound it.
-            let running = pod.scheduled_at().unwrap_or(now).min(now);
-            acts.memory::<Books>().start(&pod.uid, None, running, now);
+        let known = acts.recall::<Books>().and_then(|books| books.now().pods.get(&pod.uid));
+        let known = known.map(|known| (known.life.running.is_some(), known.is_terminating, known.phase));
+        if known.is_none() {
+            let wants = |owner: &OwnerId| wanted(context.cluster, owner);
+            acts.memory::<Books>().arrive(pod, &wants, now);
+            self.warn(pod, acts);
         }
+        let (is_running, is_terminating, phase) = known.unwrap_or((false, false, pod.phase()));
         if pod.node_name.is_some() {
+            if !is_running {
+                // Somebody else bound it.
+                let running = pod.scheduled_at().unwrap_or(now).min(now);
+                acts.memory::<Books>().start(&pod.uid, None, running, now);
+            }
             self.no_longer_in_vain(&pod.uid, acts);
         }
-        if pod.is_terminating() && !entry.is_terminating {
+        if pod.is_terminating() && !is_terminating {
             acts.memory::<Books>().release(&pod.uid, now);
         }
-        if pod.phase() != entry.phase {
+        if pod.phase() != phase {
             acts.memory::<Books>().set_phase(&pod.uid, pod.phase(), now);
         }
     }

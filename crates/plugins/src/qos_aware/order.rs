@@ -24,8 +24,9 @@ impl QueueSort for QosAware {
         }
         let nothing = State::default();
         let state = context.memories.get::<Books>().map_or(&nothing, |books| books.at(context.now));
-        let metric = state.waiting_metric(pod, context.now);
-        Some(rank(metric, Terms::of(pod).slo, self.args.safety_margin_seconds()))
+        let terms = Terms::of(pod);
+        let metric = state.waiting_metric(pod, &terms, context.now);
+        Some(rank(metric, terms.slo, self.safety_margin))
     }
 
     /// With time alone: what happens in the cluster counts from the next moment on, and what is remembered of the last one stays.
@@ -41,7 +42,7 @@ impl QosAware {
             return SYSTEM;
         }
         let slo = state.pods.get(&pod.uid).map_or_else(|| Terms::of(pod).slo, |known| known.slo);
-        rank(state.metric(pod, now), slo, self.args.safety_margin_seconds())
+        rank(state.metric(pod, now), slo, self.safety_margin)
     }
 }
 

@@ -54,8 +54,10 @@ pub(super) fn wanted(cluster: &Snapshot, owner: &OwnerId) -> Option<u32> {
 
 /// Which owner an object is, and how many pods it wants.
 pub(super) fn owner_of(object: &Object) -> Option<(OwnerId, u32)> {
-    let wanted =
-        object.get::<Job>().map(Job::wanted).or_else(|| object.get::<ReplicaSet>().map(ReplicaSet::wanted))?;
+    let wanted = object
+        .get::<Job>()
+        .map(Job::wanted)
+        .or_else(|| object.get::<ReplicaSet>().map(ReplicaSet::wanted))?;
     let (namespace, name) = ((*object.key.namespace).into(), (*object.key.name).into());
     Some((OwnerId { namespace, kind: object.kind.kind.into(), name }, wanted))
 }

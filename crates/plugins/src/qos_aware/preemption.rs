@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use supercargo_framework::preemption::{Candidate, PreemptionRules, preempt};
 use supercargo_framework::{
     Acts, Context, Cycle, Effect, Memory, Nomination, PostFilter, PostFilterResult, Rehearsal, Rejections,
-    SharedMap, StaysPending, Status,
+    SharedMap, Status, StaysPending,
 };
 use supercargo_model::{Pod, Timestamp};
 
@@ -142,9 +142,10 @@ impl QosAware {
             return terms.slo > victim.slo;
         }
         let measured = Measured::of(controller, Some(Reference::of(victim, controller, view.now)), view.now);
-        measured.metric(victim.slo) >= self.args.safety_margin_seconds()
+        measured.metric(victim.slo) >= self.safety_margin
             || terms.slo > victim.slo
-            || measured.preemption_overhead() <= self.acceptable_overhead(victim.slo, victim.acceptable_overhead)
+            || measured.preemption_overhead()
+                <= self.acceptable_overhead(victim.slo, victim.acceptable_overhead)
     }
 
     /// Which share of its time on nodes a controller may lose to preemption.
@@ -154,7 +155,7 @@ impl QosAware {
 
     /// What it costs that these go: by importance, for those about to violate their SLO, and for all of them together.
     fn scores(&self, view: &View<'_>, victims: &[Arc<Pod>]) -> (BTreeMap<u64, f64>, f64) {
-        let margin = self.args.safety_margin_seconds();
+        let margin = self.safety_margin;
         let (mut classes, mut general) = (BTreeMap::new(), 0.0);
         for victim in victims {
             let metric = view.state.metric(victim, view.now);

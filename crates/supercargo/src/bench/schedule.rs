@@ -80,7 +80,7 @@ const WORKLOADS: [Workload; 4] = [
     },
     Workload {
         name: "qos",
-        description: "QosAware sorts the pods of a hundred controllers and keeps books of them: the order changes every 100 ms",
+        description: "QosAware sorts the pods of a hundred controllers and keeps books of them: the order changes every 250 ms",
         change: add_qos_aware,
         metadata: qos_metadata,
     },
@@ -167,7 +167,9 @@ fn run_once(
     // Nodes are put in order when somebody looks; that is not part of a decision. Plugins that observe hear of each pod as it comes.
     scheduler.cluster();
     scheduler.advance(NOW);
-    let waiting = (0..pods).map(|number| decoded(number, &metadata(number))).collect::<anyhow::Result<Vec<Decoded>>>()?;
+    let waiting = (0..pods)
+        .map(|number| decoded(number, &metadata(number)))
+        .collect::<anyhow::Result<Vec<Decoded>>>()?;
     let changes = sort_of(profile)?.changes();
     let (mut now, mut tried, mut bound) = (arrival(pods), Vec::with_capacity(pods), 0);
     let mut memories: Vec<(Timestamp, Memories)> = Vec::new();

@@ -34,7 +34,8 @@ fn qos(words: &[&str]) -> Outcome {
 
 #[test]
 fn the_table_is_printed_once() {
-    let (address, asked) = answering(&["a table\n", "replicas\n", "{}\n", r#"{"last": 2, "lines": ["x", "y"]}"#, "<html>"]);
+    let (address, asked) =
+        answering(&["a table\n", "replicas\n", "{}\n", r#"{"last": 2, "lines": ["x", "y"]}"#, "<html>"]);
     let address = address.to_string();
     let print = |flags: &[&str]| qos(&[&["--address", &address], flags].concat());
     for (flags, printed) in [

@@ -155,6 +155,14 @@ impl Controller {
         self.replicas = replicas;
     }
 
+    /// So many more pods are to run from now on, or fewer.
+    pub(super) fn change_replicas(&mut self, by: i64, now: Timestamp) {
+        if by != 0 {
+            let replicas = (i64::from(self.replicas) + by).clamp(0, i64::from(u32::MAX));
+            self.set_replicas(replicas as u32, now);
+        }
+    }
+
     fn change_online(&mut self, at: Timestamp, by: i32) {
         self.together = self.together.at(at, self.replicas);
         self.together.online = self.together.online.saturating_add_signed(by);

@@ -20,7 +20,7 @@ pub(super) use saved::SavedBooks;
 pub(super) use times::{Life, Nanoseconds, Times, between};
 
 /// The order of waiting pods is that of the last whole multiple of this.
-pub(super) const ORDER_STEP: Duration = Duration::from_millis(100);
+pub(super) const ORDER_STEP: Duration = Duration::from_millis(250);
 /// So many controllers are kept. Of those that have no pods any more, the one goes first whose last pod ended first; its times are
 /// among those of the forgotten ones.
 pub(super) const CONTROLLERS_MAX: usize = 1_000;
@@ -157,7 +157,13 @@ impl Books {
     }
 
     /// A pod runs, since it was bound.
-    pub(super) fn start(&mut self, uid: &Arc<str>, binding: Option<Timestamp>, running: Timestamp, now: Timestamp) {
+    pub(super) fn start(
+        &mut self,
+        uid: &Arc<str>,
+        binding: Option<Timestamp>,
+        running: Timestamp,
+        now: Timestamp,
+    ) {
         self.change(now).start(uid, binding, running);
     }
 
@@ -232,20 +238,20 @@ impl State {
     }
 
     fn arrive(&mut self, pod: &Pod, wanted: &impl Wanted, now: Timestamp) {
-        if self.pods.contains_key(&pod.uid) {
-            return;
-        }
+        debug_assert!(!self.pods.contains_key(&pod.uid), "a pod comes once");
         let terms = Terms::of(pod);
         let id = ControllerId::of(pod, &terms);
         // Clocks differ, and nobody waits before there is anybody.
         let created = pod.created_at.map_or(now, |created| created.min(now));
+        let owner = OwnerId::of(pod);
+        let more = owner.as_ref().map_or(1, |owner| self.add_to_owner(owner, &id, wanted));
         let controller = self.controllers.get_or_default(&id);
         controller.set_terms(&terms);
+        controller.change_replicas(more, now);
         let slot = controller.arrive(&pod.uid, created);
-        let owner = OwnerId::of(pod);
         let incarnation = Incarnation {
             name: (*pod.name).into(),
-            controller: id.clone(),
+            controller: id,
             slot,
             life: Life { created, binding: None, running: None },
             slo: terms.slo,
@@ -253,18 +259,23 @@ impl State {
             phase: pod.phase(),
             is_terminating: false,
             is_allocating: false,
-            owner: owner.clone(),
+            owner,
         };
         self.pods.insert(pod.uid.clone(), incarnation);
-        match owner {
-            None => self.change_replicas(&id, 1, now),
+    }
+
+    /// An owner has one more pod: how many more replicas it wants because of that.
+    fn add_to_owner(&mut self, id: &OwnerId, controller: &ControllerId, wanted: &impl Wanted) -> i64 {
+        match self.owners.get_mut(id) {
             Some(owner) => {
-                if !self.owners.contains_key(&owner) {
-                    let new = Owner { controller: id.clone(), wanted: wanted.of(&owner), pods: 0 };
-                    self.change_replicas(&id, i64::from(new.replicas()), now);
-                    self.owners.insert(owner.clone(), new);
-                }
-                self.change_owner(&owner, now, |owner| owner.pods += 1);
+                owner.pods += 1;
+                i64::from(owner.wanted.is_none())
+            }
+            None => {
+                let owner = Owner { controller: controller.clone(), wanted: wanted.of(id), pods: 1 };
+                let replicas = i64::from(owner.replicas());
+                self.owners.insert(id.clone(), owner);
+                replicas
             }
         }
     }
@@ -351,8 +362,7 @@ impl State {
         if by != 0
             && let Some(controller) = self.controllers.get_mut(id)
         {
-            let replicas = (i64::from(controller.replicas) + by).clamp(0, i64::from(u32::MAX));
-            controller.set_replicas(replicas as u32, now);
+            controller.change_replicas(by, now);
         }
     }
 }

@@ -117,7 +117,8 @@ impl Model {
             Approach::Concurrent => self.sweep(controller, now),
         };
         let live = |runs: bool| {
-            let is_meant = |pod: &&&Kept| !pod.is_released && pod.end.is_none() && pod.running.is_some() == runs;
+            let is_meant =
+                |pod: &&&Kept| !pod.is_released && pod.end.is_none() && pod.running.is_some() == runs;
             all.iter().filter(is_meant).count() as f64
         };
         Naive {
@@ -234,9 +235,10 @@ impl Both {
                     .with(serde_json::json!({ "metadata": { "creationTimestamp": at(created) } }));
                 let made = cluster().pod(made);
                 let taken = |slot: usize| {
-                    self.model.pods.iter().any(|pod| {
-                        pod.controller == *controller && pod.slot == slot && !pod.is_released
-                    })
+                    self.model
+                        .pods
+                        .iter()
+                        .any(|pod| pod.controller == *controller && pod.slot == slot && !pod.is_released)
                 };
                 let slot = (0..).find(|slot| !taken(*slot)).expect("there are enough");
                 self.books.arrive(&made, &self.wanted(), now);
@@ -318,11 +320,8 @@ impl Both {
             let living = of_controller.filter(|pod| pod.end.is_none());
             for reference in std::iter::once(None).chain(living.map(Some)) {
                 let known = reference.map(|kept| state.pods.get(&kept.pod.uid).expect("it is known"));
-                let measured = Measured::of(
-                    controller,
-                    known.map(|pod| Reference::of(pod, controller, now)),
-                    now,
-                );
+                let measured =
+                    Measured::of(controller, known.map(|pod| Reference::of(pod, controller, now)), now);
                 let naive = self.model.naive(controller.approach, number, reference, self.now);
                 let slo = known.map_or(controller.slo, |pod| pod.slo);
                 let is_running = reference.is_some_and(|kept| kept.running.is_some());
@@ -353,7 +352,11 @@ impl Both {
                     );
                 }
                 if let Some((kept, pod)) = reference.zip(known) {
-                    assert!(kept.is_released || pod.slot as usize == kept.slot, "{kept:?} is in {}", pod.slot);
+                    assert!(
+                        kept.is_released || pod.slot as usize == kept.slot,
+                        "{kept:?} is in {}",
+                        pod.slot
+                    );
                 }
             }
         }

@@ -89,11 +89,19 @@ fn other_namespaces_long_names_and_best_effort_are_shown() {
 fn each_replica_has_a_line_if_asked_for() {
     let mut cluster = cluster();
     let of_job = |name: &str| {
-        of_controller(name, "batch", "0.5").controller("batch/v1", "Job", "batch").annotation("qosMeasuring", "")
+        of_controller(name, "batch", "0.5")
+            .controller("batch/v1", "Job", "batch")
+            .annotation("qosMeasuring", "")
     };
     live(&mut cluster, of_job("a"), 10.0, 2.0, 60.0);
     live(&mut cluster, of_job("b"), 5.0, 0.0, 0.0);
-    live(&mut cluster, of_controller("c", "idle", "0").annotation("acceptablePreemptionOverhead", "0.25"), 0.0, 1.5, 3.0);
+    live(
+        &mut cluster,
+        of_controller("c", "idle", "0").annotation("acceptablePreemptionOverhead", "0.25"),
+        0.0,
+        1.5,
+        3.0,
+    );
     assert_eq!(
         page(&mut cluster, "?replicas"),
         "
@@ -152,7 +160,8 @@ fn pods_that_ended_are_lines_of_a_log() {
     live(&mut cluster, of_controller("a", "50_slo_1", "0.5"), 636.0, 0.591, 493.459);
     live(&mut cluster, of_controller("b", "a,\"b\"", "0.95"), 4.0, 0.0, 0.0);
     for uid in ["a", "b"] {
-        let line = Line::of(cluster.memories.get_mut::<Books>().now(), &uid.into(), now()).expect("it is there");
+        let line =
+            Line::of(cluster.memories.get_mut::<Books>().now(), &uid.into(), now()).expect("it is there");
         cluster.memories.get_mut::<EndedLog>().add(&uid.into(), line);
     }
     let first = "1600000000,a_default,50_slo_1,0.500000,0,independent,1599998869,636000,591,493459,false,0.436670,\

@@ -57,8 +57,7 @@ pub(super) fn add_gangs(profile: &mut Profile) -> anyhow::Result<()> {
 pub(super) fn add_qos_aware(profile: &mut Profile) -> anyhow::Result<()> {
     profile.queue_sort.clear();
     profile.post_filter.clear();
-    let points =
-        [Point::QueueSort, Point::PostFilter, Point::Reserve, Point::PreBind, Point::PostBind];
+    let points = [Point::QueueSort, Point::PostFilter, Point::Reserve, Point::PreBind, Point::PostBind];
     points.into_iter().try_for_each(|point| add::<QosAware>(profile, point))
 }
 
