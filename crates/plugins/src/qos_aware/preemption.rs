@@ -1,7 +1,7 @@
 //! Whom a pod that fits nowhere may take the place of.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -123,7 +123,7 @@ impl QosAware {
     }
 
     /// Whether a pod may take the place of another, which it goes before.
-    fn can_preempt(&self, view: &View<'_>, pending: &Pod, victim: &Incarnation) -> bool {
+    pub(super) fn can_preempt(&self, view: &View<'_>, pending: &Pod, victim: &Incarnation) -> bool {
         if is_system(pending) {
             return true;
         }
@@ -153,6 +153,21 @@ impl QosAware {
         (1.0 - slo).min(own.unwrap_or(self.args.acceptable_preemption_overhead))
     }
 
+    /// Which pods it costs less to lose. Those about to violate their SLO count first, the most important of them before all others, then all
+    /// together, and then how many they are.
+    pub(super) fn compare_victims(&self, view: &View<'_>, a: &[Arc<Pod>], b: &[Arc<Pod>]) -> Ordering {
+        let (a_classes, a_general) = self.scores(view, a);
+        let (b_classes, b_general) = self.scores(view, b);
+        let classes: BTreeSet<u64> = a_classes.keys().chain(b_classes.keys()).copied().collect();
+        let score = |of: &BTreeMap<u64, f64>, class| of.get(class).copied().unwrap_or(0.0);
+        // The higher score is the cheaper one.
+        let by_class = (classes.iter().rev())
+            .map(|class| score(&b_classes, class).total_cmp(&score(&a_classes, class)))
+            .find(|order| order.is_ne());
+        let by_class = by_class.unwrap_or(Ordering::Equal);
+        by_class.then(b_general.total_cmp(&a_general)).then_with(|| a.len().cmp(&b.len()))
+    }
+
     /// What it costs that these go: by importance, for those about to violate their SLO, and for all of them together.
     fn scores(&self, view: &View<'_>, victims: &[Arc<Pod>]) -> (BTreeMap<u64, f64>, f64) {
         let margin = self.safety_margin;
@@ -175,9 +190,9 @@ impl QosAware {
 }
 
 /// The books at the time of a cycle.
-struct View<'a> {
-    state: &'a State,
-    now: Timestamp,
+pub(super) struct View<'a> {
+    pub(super) state: &'a State,
+    pub(super) now: Timestamp,
 }
 
 impl<'a> View<'a> {
@@ -233,20 +248,10 @@ impl PreemptionRules for QosAware {
     }
 
     fn compare(&self, cycle: &Cycle<'_>, a: &Candidate, b: &Candidate) -> Ordering {
-        let by_count = || a.victims().len().cmp(&b.victims().len());
-        let Some(view) = View::of(cycle) else { return by_count() };
-        let (a_classes, a_general) = self.scores(&view, a.victims());
-        let (b_classes, b_general) = self.scores(&view, b.victims());
-        let importances = a_classes.keys().chain(b_classes.keys());
-        let importances: std::collections::BTreeSet<u64> = importances.copied().collect();
-        let score = |classes: &BTreeMap<u64, f64>, class| classes.get(class).copied().unwrap_or(0.0);
-        // The higher score is the cheaper one.
-        let by_class = importances
-            .iter()
-            .rev()
-            .map(|class| score(&b_classes, class).total_cmp(&score(&a_classes, class)))
-            .find(|order| order.is_ne());
-        by_class.unwrap_or(Ordering::Equal).then(b_general.total_cmp(&a_general)).then_with(by_count)
+        match View::of(cycle) {
+            None => a.victims().len().cmp(&b.victims().len()),
+            Some(view) => self.compare_victims(&view, a.victims(), b.victims()),
+        }
     }
 
     /// All nodes are tried, as the original does.

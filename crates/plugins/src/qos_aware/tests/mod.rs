@@ -1,4 +1,5 @@
 mod histories;
+mod limits;
 mod pages;
 
 use serde_json::{Value, json};
