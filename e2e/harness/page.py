@@ -50,4 +50,5 @@ def pattern(lines):
             parts.append(r"(?:.*\n)*?")
         else:
             parts.append(".*?".join(re.escape(part) for part in line.rstrip().split("…")) + r"[ \t]*\n")
-    return re.compile("".join(parts))
+    # Columns are as wide as what is in them.
+    return re.compile(re.sub(r"(?:\\ ){2,}", r" +", "".join(parts)))

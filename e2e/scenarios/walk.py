@@ -52,7 +52,7 @@ class Walk(Case):
         # What a reader waits for who looks at a scheduler's metrics before going on.
         self.awaited = None
         # Before the pods go, whoever would make them anew.
-        self.addCleanup(self.kubectl, "delete", "deployments", "--all", "--all-namespaces", "--cascade=foreground", "--wait=false")
+        self.addCleanup(self.kubectl, "delete", "deployments,replicasets", "--all", "--all-namespaces", "--wait=false")
         self.addCleanup(self.stop)
 
     # The sections.
