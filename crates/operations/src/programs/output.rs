@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use tracing::info;
 
 /// How much of a line is logged; the rest of it is left out.
@@ -13,9 +13,12 @@ const LINES_MAX: u32 = 100;
 const WINDOW: Duration = Duration::from_secs(1);
 /// How much is read at a time.
 const READ_BYTES: usize = 8192;
+/// The pause after each read of a program that prints more than is logged: a program that prints for ever must not have the processor for
+/// ever, which the lease and probes need too.
+const PAUSE: Duration = Duration::from_millis(10);
 
-/// Copies what a program prints into the log until it closes both streams. Everything is read, however much it is: a program whose
-/// output nobody reads would wait for ever.
+/// Copies what a program prints into the log until it closes both streams. Everything is read, though not faster than there is time for:
+/// a program whose output nobody reads would wait for ever.
 pub(super) async fn copy_to_log(
     program: &str,
     output: Option<impl AsyncRead + Unpin>,
@@ -42,6 +45,9 @@ async fn copy(program: &str, stream: &'static str, from: Option<impl AsyncRead +
         if count == 0 {
             lines.end(&mut log);
             break;
+        }
+        if allowance.is_spent() {
+            sleep(PAUSE).await;
         }
     }
     if allowance.left_out > 0 {
@@ -97,12 +103,17 @@ impl Allowance {
         Allowance { since: now, taken: 0, left_out: 0 }
     }
 
+    /// Whether the next line will be left out, unless it comes later.
+    fn is_spent(&self) -> bool {
+        self.taken == LINES_MAX
+    }
+
     /// Whether a line is logged, and how many were left out before it.
     pub(super) fn take(&mut self, now: Instant) -> Option<u64> {
         if now.duration_since(self.since) >= WINDOW {
             (self.since, self.taken) = (now, 0);
         }
-        if self.taken == LINES_MAX {
+        if self.is_spent() {
             self.left_out += 1;
             return None;
         }
