@@ -67,10 +67,15 @@ pub struct NodeNumber;
 
 /// Adds one of these plugins to a profile, at its points, behind all others.
 pub fn add<P: Plugin>(profile: &mut Profile, weight: i64) {
+    add_with::<P>(profile, weight, None);
+}
+
+/// The same with these arguments, which have to be right.
+pub fn add_with<P: Plugin>(profile: &mut Profile, weight: i64, args: Option<&serde_json::Value>) {
     let mut registry = Registry::default();
     registry.register::<P>().expect("it is the only one");
     let plugin = registry.get(P::NAME).expect("it was just registered");
-    let instance = plugin.make(None).expect("it takes no arguments");
+    let instance = plugin.make(args).expect("it takes these arguments");
     for point in Point::ALL {
         profile.add(&instance, point, weight);
     }

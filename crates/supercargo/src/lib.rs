@@ -184,6 +184,7 @@ enum ConfigCommand {
 fn parse(words: Vec<OsString>) -> Result<CommandLine, clap::Error> {
     let program = program_name(words.first());
     let command = command(&program);
+    let words = with_subcommand(words, &program, &command);
     let matches = command.clone().try_get_matches_from(words)?;
     let mut line = CommandLine::from_arg_matches(&matches)?;
     if let (Command::Run(flags), Some((name, matches))) = (&mut line.command, matches.subcommand())
@@ -196,6 +197,31 @@ fn parse(words: Vec<OsString>) -> Result<CommandLine, clap::Error> {
         options.program = program;
     }
     Ok(line)
+}
+
+/// The name of the program that `supercargo run` takes the place of. Manifests start it with flags alone.
+const KUBE_SCHEDULER: &str = "kube-scheduler";
+
+/// The words with `run` among them where they leave it out, as those do that start kube-scheduler, or a program that is kube-scheduler
+/// with plugins of its own: under the name of kube-scheduler, or with one of its flags as the first word.
+fn with_subcommand(mut words: Vec<OsString>, program: &str, command: &clap::Command) -> Vec<OsString> {
+    let first = words.get(1).and_then(|word| word.to_str());
+    let is_flag = |word: &str| {
+        let name = word.strip_prefix("--").and_then(|flag| flag.split('=').next());
+        let run = command.find_subcommand("run");
+        run.into_iter()
+            .flat_map(clap::Command::get_arguments)
+            .any(|flag| name.is_some() && flag.get_long() == name)
+    };
+    let is_left_out = match first {
+        None => program == KUBE_SCHEDULER,
+        Some(word) if command.find_subcommand(word).is_some() || word == "help" => false,
+        Some(word) => program == KUBE_SCHEDULER || is_flag(word),
+    };
+    if is_left_out {
+        words.insert(1, "run".into());
+    }
+    words
 }
 
 /// The flags of a command by name, with their values as Go prints them: lists in brackets, nothing for what was left out.
