@@ -6,13 +6,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use supercargo_framework::{
-    Code, Context, Cycle, Diagnosis, MAX_NODE_SCORE, NodeRehearsal, NodeVictims, Profile, Rehearsal, Status,
-};
+use supercargo_framework::{Code, Context, Cycle, Diagnosis, MAX_NODE_SCORE, NodeVictims, Profile, Status};
 use supercargo_model::{Pod, Row};
 
 use crate::filtering::{PreFiltered, pre_filter};
-use crate::rehearsal::{Rehearsing as _, Stage};
+use crate::rehearsal::{RehearsalOf, Stage};
 use crate::scoring;
 
 /// How good some nodes are for a pod.
@@ -72,39 +70,40 @@ pub fn score_among(
 /// Pods that leave are named by UID; those that are not on the node are gone already.
 pub fn preempt_among(
     profile: &Profile,
-    context: Context<'_>,
+    context: &Context<'_>,
     pod: &Arc<Pod>,
     leaving: &BTreeMap<Row, Vec<Box<str>>>,
 ) -> BTreeMap<Row, NodeVictims> {
-    let mut cycle = Cycle::new(pod, context);
-    let pre_filtered = pre_filter(profile, &mut cycle);
-    if !pre_filtered.status.is_success() && pre_filtered.status.code() != Code::Unschedulable {
-        return BTreeMap::new();
-    }
-    let stage = WithoutLeaving { stage: Stage::new(&pre_filtered.filters, &cycle), leaving };
-    let rows = leaving.keys().filter(|row| left_out(&pre_filtered, &cycle, **row).is_none());
-    rows.filter_map(|row| Some((*row, more_victims(profile, &cycle, &stage, *row)?))).collect()
+    let more = |(row, uids): (&Row, &Vec<Box<str>>)| {
+        // The other nodes keep their pods: victims leave one node only.
+        let left = context.cluster.without_pods(uids.iter().map(|uid| (*row, &**uid)));
+        let context = Context { cluster: &left, ..context.clone() };
+        Some((*row, more_victims(profile, context, pod, *row)?))
+    };
+    leaving.iter().filter_map(more).collect()
 }
 
-/// Whom beyond those that leave the pod needs gone from a node; none if nothing helps there.
-fn more_victims(
-    profile: &Profile,
-    cycle: &Cycle<'_>,
-    stage: &WithoutLeaving<'_, '_>,
-    row: Row,
-) -> Option<NodeVictims> {
-    let status = stage.node(row).filter();
+/// Whom the pod needs gone from a node; none if nothing helps there.
+fn more_victims(profile: &Profile, context: Context<'_>, pod: &Arc<Pod>, row: Row) -> Option<NodeVictims> {
+    let mut cycle = Cycle::new(pod, context);
+    let pre_filtered = pre_filter(profile, &mut cycle);
+    let node = cycle.cluster().node(row);
+    let status = match left_out(&pre_filtered, &cycle, row) {
+        Some(status) => status,
+        None if !pre_filtered.status.is_success() => pre_filtered.status,
+        None => pre_filtered.filters.run(&cycle, node),
+    };
     if status.is_success() {
         return Some(NodeVictims { pods: Vec::new(), budget_violations: 0 });
     }
     // Only this node comes into question, so that a search that is content with some nodes does not pass it over.
     let others = Status::unresolvable("node(s) that are not asked about");
     let rejections = Diagnosis { nodes: BTreeMap::from([(row, status)]), others, ..Diagnosis::default() };
-    let name = cycle.cluster().node(row).name();
-    profile
-        .post_filter
-        .iter()
-        .find_map(|named| named.run(|plugin| plugin.candidates(cycle, &rejections, stage)).remove(name))
+    let stage = Stage::new(&pre_filtered.filters, &cycle);
+    profile.post_filter.iter().find_map(|named| {
+        let rehearsal = RehearsalOf::new(&stage, named.number);
+        named.run(|plugin| plugin.candidates(&cycle, &rejections, &rehearsal)).remove(node.name())
+    })
 }
 
 /// What is said about a node that PreFilter plugins have left out.
@@ -115,24 +114,4 @@ fn left_out(pre_filtered: &PreFiltered<'_>, cycle: &Cycle<'_>, row: Row) -> Opti
     }
     let names: Vec<&str> = pre_filtered.plugins.iter().copied().collect();
     Some(Status::unresolvable(format!("node(s) didn't satisfy plugin(s) [{}]", names.join(" "))))
-}
-
-/// A place to try out nodes which some pods have left already.
-struct WithoutLeaving<'a, 'c> {
-    stage: Stage<'a, 'c>,
-    leaving: &'a BTreeMap<Row, Vec<Box<str>>>,
-}
-
-impl Rehearsal for WithoutLeaving<'_, '_> {
-    fn node(&self, row: Row) -> Box<dyn NodeRehearsal + '_> {
-        let mut node = self.stage.node(row);
-        for uid in self.leaving.get(&row).into_iter().flatten() {
-            let found = node.as_node().pods().iter().find(|pod| *pod.uid == **uid).cloned();
-            if let Some(pod) = found {
-                // An error of a plugin shows again when it is asked about the node.
-                let _ = node.remove_pod(&pod);
-            }
-        }
-        node
-    }
 }

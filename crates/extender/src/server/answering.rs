@@ -190,7 +190,7 @@ impl Answerer {
             Some((snapshot.row_of(node)?, uids))
         });
         let leaving: BTreeMap<Row, Vec<Box<str>>> = leaving.collect();
-        let left = caught(|| preempt_among(self.profile_for(&pod), self.context(&mut view), &pod, &leaving))
+        let left = caught(|| preempt_among(self.profile_for(&pod), &self.context(&mut view), &pod, &leaving))
             .map_err(|panicked| panicked.to_string())?;
         let snapshot = view.cluster.snapshot();
         let of_node = |(row, more): (Row, supercargo_framework::NodeVictims)| {

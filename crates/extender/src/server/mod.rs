@@ -8,6 +8,9 @@ mod legacy;
 mod scaling;
 mod service;
 
+#[cfg(test)]
+mod tests;
+
 pub use answering::{Answerer, NoSuchProfile, View};
 pub use scaling::{HIGHEST_SCORE, scaled};
 pub use service::{Answered, Limits, Outcome, Service, Surroundings, Verb, WireNames};

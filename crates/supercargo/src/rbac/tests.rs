@@ -407,7 +407,7 @@ fn who_saves_may_write_one_object_beside_the_lease() {
         ),
     ];
     for (mode, config, expected) in table {
-        let kube = read(&format!("{HEAD}{config}")).loaded.kube;
+        let kube = supercargo_config::read(&format!("{HEAD}{config}")).loaded.kube;
         let profiles = build_profiles(&kube, &registry).expect("a configuration");
         let documents = documents(&options(mode), &kube, &profiles);
         let role = documents.iter().find_map(|document| match document {
