@@ -121,8 +121,9 @@ impl<'a> Court<'a> {
     fn choice(&self, pod: &RawValue, told: Told) -> Option<String> {
         let everybody = self.nodes.iter().map(|(name, _)| name.as_str()).collect();
         let result = self.answerer.filter(self.view(), self.args(pod, everybody, told));
+        let Ok(result) = result else { return None };
         let kept: Vec<String> = match told {
-            Told::Names => result.node_names.into_iter().flatten().map(|name| name.into_string()).collect(),
+            Told::Names => result.node_names.into_iter().flatten().map(str::into_string).collect(),
             Told::Whole => {
                 let name = |text: Box<RawValue>| {
                     let node: Value = serde_json::from_str(text.get()).expect("JSON");

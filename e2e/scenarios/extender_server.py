@@ -5,6 +5,7 @@ import os
 import re
 import socket
 import subprocess
+import unittest
 import urllib.error
 import urllib.request
 
@@ -26,14 +27,18 @@ BARE = [{
 }]
 
 
+LUCKY = settings.EXAMPLES / "lucky-extender"
+LUCKY_FOLDER = settings.ROOT / "examples" / "lucky-extender"
+
+
 class Server:
     """An extender of ours."""
 
-    def __init__(self, case, *words, port=None, without_cluster=False):
+    def __init__(self, case, *words, port=None, without_cluster=False, binary=None):
         self.port = port or free_port()
         cluster = ["--without-cluster"] if without_cluster else ["--kubeconfig", case.cluster.kubeconfig(ACCOUNT)]
         self.process = Process("extender", [
-            settings.SUPERCARGO, "extender", "--listen", f"127.0.0.1:{self.port}", *cluster, *words,
+            binary or settings.SUPERCARGO, "extender", "--listen", f"127.0.0.1:{self.port}", *cluster, *words,
         ], case.folder / f"extender-{self.port}.log")
         case.addCleanup(self.process.kill)
         case.cluster.guests.append(self.process)
@@ -278,3 +283,41 @@ class ExtenderServer(Case):
         self.start(server)
         self.create("pods", pod("lost", cpu="100m"))
         wait("it says why", lambda: "set nodeCacheCapable: false" in self.why("lost"), 20, say=lambda: self.why("lost"))
+
+
+@ours_only
+@unittest.skipUnless(LUCKY.exists(), f"{LUCKY} is not there: run `cargo build` in examples")
+class LuckyExtender(Case):
+    """The program of examples/lucky-extender, as the tutorial that it follows has it: whole nodes, and nothing known but them."""
+
+    def test_pods_need_luck(self):
+        self.create("nodes", *nodes(2))
+        server = Server(self, "--config", LUCKY_FOLDER / "extender-config.yaml", without_cluster=True, binary=LUCKY)
+        self.assertEqual(server.get("/"), (200, "Welcome to lucky-extender!\n"))
+        entry = {"urlPrefix": f"http://127.0.0.1:{server.port}/", "filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 1}
+        config = {"extenders": [entry], "podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1}
+        self.start_scheduler(config, program="kube-scheduler")
+        names = [f"web-{number}" for number in range(40)]
+        self.create("pods", *(pod(name, cpu="10m") for name in names))
+
+        def unlucky():
+            return [event for event in self.api.list("events") if "2 Well, you're not lucky" in event.get("note", "")]
+
+        # Of forty pods on two nodes ten have no luck at first, as a rule; whoever asks often enough always has.
+        wait("somebody has no luck", unlucky, 20)
+        for number in range(100):
+            if all(node_of(item) for item in self.api.list("pods")):
+                break
+            # Anything may help whom an extender refused.
+            self.api.patch("nodes", self.api.list("nodes")[0]["metadata"]["name"], {"metadata": {"labels": {"round": str(number)}}})
+            wait("a round has passed", lambda before=server.asked("filter"): server.asked("filter") > before
+                 or all(node_of(item) for item in self.api.list("pods")), 10)
+        for name in names:
+            self.wait_bound(name)
+
+    def test_its_manifest_is_taken(self):
+        """By the real API server, which takes a static pod's manifest as it takes any pod."""
+        kubectl = [settings.binary("kubectl"), "--kubeconfig", self.cluster.kubeconfig("admin")]
+        done = subprocess.run([*kubectl, "apply", "--dry-run=server", "-f", LUCKY_FOLDER / "kube-scheduler.yaml"],
+                              capture_output=True, text=True, timeout=30)
+        self.assertEqual(done.returncode, 0, done.stderr)

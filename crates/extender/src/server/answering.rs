@@ -90,13 +90,8 @@ impl Answerer {
         View { cluster: Cluster::default(), is_watched: false, memories, now, seed }
     }
 
-    /// Which of the nodes a pod can run on. What goes wrong is in the answer.
-    pub fn filter(&self, view: View, args: ExtenderArgs) -> ExtenderFilterResult {
-        self.try_filter(view, args)
-            .unwrap_or_else(|error| ExtenderFilterResult { error, ..ExtenderFilterResult::default() })
-    }
-
-    fn try_filter(&self, mut view: View, args: ExtenderArgs) -> Result<ExtenderFilterResult, String> {
+    /// Which of the nodes a pod can run on, or what went wrong.
+    pub fn filter(&self, mut view: View, args: ExtenderArgs) -> Result<ExtenderFilterResult, String> {
         let pod = self.pod(&mut view.cluster, args.pod.as_ref())?;
         let nodes = self.nodes(&mut view, args.nodes, args.node_names)?;
         let mut result = ExtenderFilterResult::default();

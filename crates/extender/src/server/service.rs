@@ -129,6 +129,11 @@ struct Answer {
     status: StatusCode,
     content_type: &'static str,
     body: Vec<u8>,
+    fault: Option<Fault>,
+}
+
+/// What went wrong with a question.
+struct Fault {
     outcome: Outcome,
     error: String,
 }
@@ -195,8 +200,11 @@ impl<S: Surroundings> Service<S> {
             let error = format!("the question took longer than {:?}", self.limits.question_timeout);
             Answer::refused(StatusCode::REQUEST_TIMEOUT, error)
         });
-        let Answer { outcome, error, .. } = &answer;
-        self.surroundings.answered(&Answered { verb, outcome: *outcome, error, took: began.elapsed() });
+        let (outcome, error) = match &answer.fault {
+            None => (Outcome::Answered, ""),
+            Some(fault) => (fault.outcome, fault.error.as_str()),
+        };
+        self.surroundings.answered(&Answered { verb, outcome, error, took: began.elapsed() });
         answer.respond()
     }
 
@@ -256,79 +264,75 @@ impl<S: Surroundings> Service<S> {
     /// an error in the result where there is a place for one, or else nothing, and 200 either way.
     async fn answer(&self, verb: Verb, body: &[u8]) -> Answer {
         match verb {
-            Verb::Filter => {
-                let result = match parse(body) {
-                    Ok(args) => match self.surroundings.view(&self.answerer).await {
-                        Ok(view) => (self.answerer.filter(view, args), Outcome::Failed),
-                        Err(error) => (failed_filter(error), Outcome::Failed),
-                    },
-                    Err(error) => (failed_filter(error), Outcome::Malformed),
-                };
-                let error = result.0.error.clone();
-                self.write(&result.0, error, result.1)
-            }
-            Verb::Prioritize => {
-                let result = match parse(body) {
-                    Ok(args) => {
-                        let view = self.surroundings.view(&self.answerer).await;
-                        let list = view.and_then(|view| self.answerer.prioritize(view, args));
-                        list.map_err(|error| (error, Outcome::Failed))
-                    }
-                    Err(error) => Err((error, Outcome::Malformed)),
-                };
-                match result {
-                    Ok(list) => self.write(&list, String::new(), Outcome::Failed),
-                    Err((error, outcome)) => self.write(&HostPriorityList::new(), error, outcome),
+            Verb::Filter => match self.ask(body, Answerer::filter).await {
+                Ok(result) => self.write(&result, None),
+                Err(fault) => {
+                    let result = ExtenderFilterResult { error: fault.error.clone(), ..Default::default() };
+                    self.write(&result, Some(fault))
                 }
-            }
-            Verb::Preempt => {
-                let args = match parse(body) {
-                    Ok(args) => args,
-                    Err(error) => return Answer::error(StatusCode::BAD_REQUEST, error, Outcome::Malformed),
-                };
-                let view = self.surroundings.view(&self.answerer).await;
-                match view.and_then(|view| self.answerer.preempt(view, args)) {
-                    Ok(result) => self.write(&result, String::new(), Outcome::Failed),
-                    // The result has no place for it.
-                    Err(error) => Answer::error(StatusCode::INTERNAL_SERVER_ERROR, error, Outcome::Failed),
+            },
+            Verb::Prioritize => match self.ask(body, Answerer::prioritize).await {
+                Ok(list) => self.write(&list, None),
+                Err(fault) => self.write(&HostPriorityList::new(), Some(fault)),
+            },
+            Verb::Preempt => match self.ask(body, Answerer::preempt).await {
+                Ok(result) => self.write(&result, None),
+                // The result has no place for it.
+                Err(fault) if fault.outcome == Outcome::Malformed => {
+                    Answer::error(StatusCode::BAD_REQUEST, fault)
                 }
-            }
-            Verb::Bind => {
-                let (error, outcome) = match parse(body) {
-                    Ok(binding) => (self.surroundings.bind(binding).await.err(), Outcome::Failed),
-                    Err(error) => (Some(error), Outcome::Malformed),
-                };
-                let result = ExtenderBindingResult { error: error.unwrap_or_default() };
-                self.write(&result, result.error.clone(), outcome)
-            }
+                Err(fault) => Answer::error(StatusCode::INTERNAL_SERVER_ERROR, fault),
+            },
+            Verb::Bind => match self.bind(body).await {
+                Ok(()) => self.write(&ExtenderBindingResult::default(), None),
+                Err(fault) => self.write(&ExtenderBindingResult { error: fault.error.clone() }, Some(fault)),
+            },
         }
     }
 
-    /// Writes an answer; if there is an error, that is how it went.
-    fn write(&self, answer: &impl Legacy, error: String, otherwise: Outcome) -> Answer {
+    /// Has a question answered by what is known now.
+    async fn ask<'a, Question: Deserialize<'a>, Said>(
+        &self,
+        body: &'a [u8],
+        answer: impl FnOnce(&Answerer, View, Question) -> Result<Said, String>,
+    ) -> Result<Said, Fault> {
+        let question = parse(body)?;
+        let view = self.surroundings.view(&self.answerer).await.map_err(Fault::failed)?;
+        answer(&self.answerer, view, question).map_err(Fault::failed)
+    }
+
+    async fn bind(&self, body: &[u8]) -> Result<(), Fault> {
+        let binding = parse(body)?;
+        self.surroundings.bind(binding).await.map_err(Fault::failed)
+    }
+
+    /// Writes an answer, with what went wrong if something did.
+    fn write(&self, answer: &impl Legacy, fault: Option<Fault>) -> Answer {
         let body = match self.names {
             WireNames::Go => serde_json::to_vec(answer),
             WireNames::Legacy => serde_json::to_vec(&WithOldNames(answer)),
         };
         match body {
-            Ok(body) => {
-                let outcome = if error.is_empty() { Outcome::Answered } else { otherwise };
-                Answer { status: StatusCode::OK, content_type: JSON, body, outcome, error }
-            }
-            Err(error) => {
-                Answer::error(StatusCode::INTERNAL_SERVER_ERROR, error.to_string(), Outcome::Failed)
-            }
+            Ok(body) => Answer { status: StatusCode::OK, content_type: JSON, body, fault },
+            Err(error) => Answer::error(StatusCode::INTERNAL_SERVER_ERROR, Fault::failed(error.to_string())),
         }
     }
 }
 
+impl Fault {
+    fn failed(error: String) -> Self {
+        Fault { outcome: Outcome::Failed, error }
+    }
+}
+
 impl Answer {
-    fn error(status: StatusCode, error: String, outcome: Outcome) -> Self {
-        Answer { status, content_type: TEXT, body: format!("{error}\n").into_bytes(), outcome, error }
+    fn error(status: StatusCode, fault: Fault) -> Self {
+        let body = format!("{}\n", fault.error).into_bytes();
+        Answer { status, content_type: TEXT, body, fault: Some(fault) }
     }
 
     fn refused(status: StatusCode, error: String) -> Self {
-        Answer::error(status, error, Outcome::Refused)
+        Answer::error(status, Fault { outcome: Outcome::Refused, error })
     }
 
     fn respond(self) -> Response {
@@ -336,7 +340,7 @@ impl Answer {
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
-        if self.outcome == Outcome::Refused {
+        if self.fault.is_some_and(|fault| fault.outcome == Outcome::Refused) {
             // What else the client sends is not waited for.
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
             headers.insert(RETRY_AFTER, RETRY_AFTER_SECONDS.into());
@@ -345,12 +349,11 @@ impl Answer {
     }
 }
 
-fn failed_filter(error: String) -> ExtenderFilterResult {
-    ExtenderFilterResult { error, ..ExtenderFilterResult::default() }
-}
-
-fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, String> {
-    read(body).map_err(|error| format!("cannot understand the question: {error}"))
+fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Fault> {
+    read(body).map_err(|error| Fault {
+        outcome: Outcome::Malformed,
+        error: format!("cannot understand the question: {error}"),
+    })
 }
 
 fn text(status: StatusCode, body: String) -> Response {

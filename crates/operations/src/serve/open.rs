@@ -62,7 +62,7 @@ pub struct OpenServer {
 /// How it speaks.
 enum Speaking {
     Plain,
-    Tls { tls: Mutex<Tls>, needs_certificate: bool },
+    Tls { tls: Box<Mutex<Tls>>, needs_certificate: bool },
 }
 
 /// What all connections share.
@@ -87,7 +87,7 @@ impl OpenServer {
                 let authority = client_authority.map_or(ClientAuthority::None, ClientAuthority::File);
                 let source = CertificateSource::Files { certificate, key };
                 let tls = Tls::new(source, authority, TlsOptions::default(), address.ip())?;
-                Speaking::Tls { tls: Mutex::new(tls), needs_certificate }
+                Speaking::Tls { tls: Box::new(Mutex::new(tls)), needs_certificate }
             }
         };
         let failed = |error| ServeError::Listen { address, error };

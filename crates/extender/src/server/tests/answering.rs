@@ -13,10 +13,12 @@ fn names(names: &[&str]) -> Option<Vec<Box<str>>> {
 }
 
 /// `kept | failed: reason | unresolvable: reason`
-fn told(result: &ExtenderFilterResult) -> String {
-    if !result.error.is_empty() {
-        return format!("error: {}", result.error);
-    }
+fn told(result: Result<ExtenderFilterResult, String>) -> String {
+    let result = match result {
+        Ok(result) => result,
+        Err(error) => return format!("error: {error}"),
+    };
+    assert_eq!(result.error, "");
     let kept = match (&result.node_names, &result.nodes) {
         (Some(names), None) => names.iter().map(ToString::to_string).collect::<Vec<_>>(),
         (None, Some(nodes)) => nodes.items.iter().map(|node| node.get().len().to_string()).collect(),
@@ -42,7 +44,7 @@ fn every_node_gets_its_reason() {
         node_names: names(&["tainted", "full", "stranger", "a"]),
         ..ExtenderArgs::default()
     };
-    let answer = |always, pod| told(&answerer(always).filter(view(known()), args(pod)));
+    let answer = |always, pod| told(answerer(always).filter(view(known()), args(pod)));
     let by_all = "a | full: Insufficient cpu | stranger: the extender has not heard of this node, tainted: node(s) had \
                   untolerated taint(s)";
     let by_name = "tainted full a |  | stranger: the extender has not heard of this node";
@@ -68,7 +70,7 @@ fn whole_nodes_count_as_they_are_sent_and_pods_as_they_are_known() {
         nodes: Some(NodeList::new(sent.to_vec())),
         ..ExtenderArgs::default()
     };
-    let answer = |cpu| told(&answerer(None).filter(view(known()), args(cpu)));
+    let answer = |cpu| told(answerer(None).filter(view(known()), args(cpu)));
     assert_eq!(answer("1"), format!("{} |  | ", lengths(&[0, 1, 2])), "they are larger than was known");
     let failed = "b: Insufficient cpu | new: Insufficient cpu";
     assert_eq!(
@@ -79,16 +81,16 @@ fn whole_nodes_count_as_they_are_sent_and_pods_as_they_are_known() {
     // Without a cluster nobody knows of that pod.
     let answerer = answerer(None);
     let nothing = || answerer.empty_view(supercargo_model::Timestamp::from_seconds(0), 0);
-    let answer = told(&answerer.filter(nothing(), args("3500m")));
+    let answer = told(answerer.filter(nothing(), args("3500m")));
     assert_eq!(answer, format!("{} |  | new: Insufficient cpu", lengths(&[0, 1])));
     let by_name = ExtenderArgs { nodes: None, node_names: names(&["a"]), ..args("1") };
-    assert!(told(&answerer.filter(nothing(), by_name)).contains("set nodeCacheCapable: false"));
+    assert!(told(answerer.filter(nothing(), by_name)).contains("set nodeCacheCapable: false"));
 }
 
 #[test]
 fn what_is_not_there_is_named() {
     let answerer = answerer(None);
-    let answer = |args| told(&answerer.filter(view(cluster(vec![], vec![])), args));
+    let answer = |args| told(answerer.filter(view(cluster(vec![], vec![])), args));
     let pod = || Some(raw(one("p")));
     let table = [
         (ExtenderArgs::default(), "error: the question has no Pod"),
@@ -177,11 +179,12 @@ fn victims_are_enough_or_joined_by_others_or_in_vain() {
     };
     let told = |args, view| {
         let result = answerer(None).preempt(view, args).expect("an answer");
-        let line = |(node, victims): (&Box<str>, &MetaVictims)| {
+        let line = |node: &str, victims: &MetaVictims| {
             let uids: Vec<&str> = victims.pods.iter().map(|pod| &*pod.uid).collect();
             format!("{node}: {} ({})", uids.join(" "), victims.pdb_violations)
         };
-        result.node_name_to_meta_victims.iter().map(line).collect::<Vec<_>>()
+        let told = result.node_name_to_meta_victims.iter();
+        told.map(|(node, victims)| line(node, victims)).collect::<Vec<_>>()
     };
     assert_eq!(told(args.clone(), view(known())), ["enough: e1 e2 gone (1)", "more: m1 m2 (0)"]);
     // Who preempts nobody gets no more victims than he was given.
