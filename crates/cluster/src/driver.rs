@@ -20,9 +20,9 @@ use supercargo_engine::{
 };
 use supercargo_extender::ExtenderClient;
 use supercargo_framework::{
-    AskFailure, Effect, ExtenderAnswer, ExtenderQuestion, PageRequest, Profile, Rendered,
+    AskFailure, Effect, ExtenderAnswer, ExtenderQuestion, Memories, PageRequest, Profile, Rendered,
 };
-use supercargo_model::{Everything, Timestamp};
+use supercargo_model::{Cluster, Everything, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
@@ -94,9 +94,25 @@ pub enum Command {
         /// Who wants to see it.
         answer: oneshot::Sender<RenderedPage>,
     },
+    /// Give a copy of all that is known, to answer other schedulers' questions from.
+    Look {
+        /// Who wants to know; told none as long as not everything was listed.
+        answer: oneshot::Sender<Option<KnownCluster>>,
+    },
     /// Go on with another configuration as soon as everything is listed that it needs, and say when that is done, or why not.
     /// Until then, and if it is refused, the one that runs goes on. One that waits is superseded by the next.
     Reload(Box<Replacement>, oneshot::Sender<Result<(), ReloadRefused>>),
+}
+
+/// What comes of [`Command::Look`].
+#[derive(Debug)]
+pub struct KnownCluster {
+    /// The cluster.
+    pub cluster: Cluster,
+    /// What plugins remember.
+    pub memories: Memories,
+    /// The time at which that was so.
+    pub now: Timestamp,
 }
 
 /// What comes of [`Command::Render`].
@@ -501,6 +517,14 @@ impl<O: Observer> Driver<O> {
                     },
                 };
                 let _ = answer.send(rendered);
+            }
+            Command::Look { answer } => {
+                let knowledge = self.progress.is_complete().then(|| KnownCluster {
+                    cluster: self.scheduler.copy_of_cluster(),
+                    memories: self.scheduler.memories().clone(),
+                    now: self.clock.now(),
+                });
+                let _ = answer.send(knowledge);
             }
             Command::Reload(replacement, done) => self.begin_reload(*replacement, done).await,
         }

@@ -159,7 +159,7 @@ fn run_once(profile: &Profile, nodes: usize, pods: usize) -> anyhow::Result<Run>
 }
 
 /// The pod of that number, read but not yet known to anybody.
-fn decoded(number: usize) -> anyhow::Result<Decoded> {
+pub(super) fn decoded(number: usize) -> anyhow::Result<Decoded> {
     /// A prime, so that priorities do not come in order.
     const STRIDE: usize = 7919;
     let name = format!("pod-{number}");
