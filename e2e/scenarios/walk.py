@@ -135,9 +135,10 @@ class Walk(Case):
         self.running.append(process)
 
     def stop(self):
-        for process in self.running:
-            process.kill()
-        self.running = []
+        """Asks them to end, as a kubelet does, so that they give back what they hold, such as a lease."""
+        running, self.running = self.running, []
+        for process in running:
+            process.terminate()
 
     # Containers.
 
@@ -147,7 +148,10 @@ class Walk(Case):
         objects = self.kubectl.read(text)
         workload = next(item for item in objects if item["kind"] in ("Pod", "Deployment"))
         spec = workload["spec"] if workload["kind"] == "Pod" else workload["spec"]["template"]["spec"]
-        container = spec["containers"][0]
+        for container in spec["containers"]:
+            self.start_one(step.name, spec, container)
+
+    def start_one(self, manifest, spec, container):
         program = IMAGES[container["image"].rpartition("/")[2].partition(":")[0]]
         words = container.get("command") or [f"/{program.name}", *container.get("args", ["run"])]
         mounts = self.mount(spec, container)
@@ -156,14 +160,21 @@ class Walk(Case):
             for file in [place] if place.is_file() else place.iterdir():
                 file.write_text(self.replace(file.read_text(), places))
         # Under the name that the container starts it by.
-        name = self.folder / "container" / Path(words[0]).name
+        name = self.folder / container["name"] / Path(words[0]).name
         name.parent.mkdir(exist_ok=True)
         name.symlink_to(program)
+        command = [name, *(self.replace(word, places) for word in words[1:])]
+        schedules = "extender" not in words
         port = free_port()
-        command = [name, *(self.replace(word, places) for word in words[1:]), f"--secure-port={port}"]
-        process = Process(step.name, command, self.folder / f"{step.name}.log")
+        if schedules:
+            command.append(f"--secure-port={port}")
+        process = Process(f"{manifest} {container['name']}", command, self.folder / f"{container['name']}.log")
         self.cluster.guests.append(process)
         self.running.append(process)
+        if schedules:
+            self.wait_ready(process, port)
+
+    def wait_ready(self, process, port):
         client = Client(port, self.cluster.tokens["monitor"])
 
         def answered(path):
@@ -185,8 +196,8 @@ class Walk(Case):
         places = {}
         for mount in container.get("volumeMounts", []):
             volume = volumes[mount["name"]]
-            place = self.folder / "mounts" / mount["name"]
-            place.parent.mkdir(exist_ok=True)
+            place = self.folder / "mounts" / container["name"] / mount["name"]
+            place.parent.mkdir(parents=True, exist_ok=True)
             if "configMap" in volume:
                 place.mkdir()
                 data = self.api.call("GET", f"/api/v1/namespaces/kube-system/configmaps/{volume['configMap']['name']}")["data"]
@@ -203,7 +214,7 @@ class Walk(Case):
 
     def account_config(self, account, content):
         """A pod finds the token of its account in a place of its own, which is not here: the configuration has to name it."""
-        if not account or "clientConnection" in content:
+        if not account or "KubeSchedulerConfiguration" not in content or "clientConnection" in content:
             return ""
         self.cluster.add_account(account, "kube-system")
         return f"\nclientConnection: {{kubeconfig: {self.cluster.kubeconfig(account)}}}\n"
