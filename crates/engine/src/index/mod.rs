@@ -89,6 +89,7 @@ use supercargo_model::{Cluster, Pod, Row, Snapshot};
 
 use crate::evaluate::Rules;
 use crate::filtering::Filters;
+use crate::planted::{Bug, is_planted};
 use bases::Bases;
 use class::{Class, ClassKey, Hashed, Indexed};
 use counting::Counting;
@@ -276,6 +277,7 @@ impl Index {
             let (row, pod, difference) = match change {
                 Change::PodAdded { row, pod } => (row.0, pod, 1),
                 Change::PodRemoved { row, pod } => (row.0, pod, -1),
+                Change::Fact { .. } if is_planted(Bug::FactsStay) => continue,
                 Change::Nominations { row } | Change::Fact { row } => {
                     self.table.log.note(row.0, self.table.rows());
                     continue;
