@@ -43,6 +43,7 @@ mod named;
 mod new_plugin;
 mod outcome;
 mod progress;
+mod qos;
 mod rbac;
 mod run;
 mod scheduling;
@@ -75,6 +76,7 @@ use crate::dump::DumpOptions;
 use crate::explain::ExplainOptions;
 use crate::extender::ExtenderOptions;
 use crate::new_plugin::NewPluginOptions;
+use crate::qos::QosOptions;
 use crate::rbac::RbacOptions;
 use crate::shadow::ShadowOptions;
 use supercargo_framework::Registry;
@@ -143,6 +145,8 @@ enum Command {
     Shadow(ShadowOptions),
     /// Answer a kube-scheduler that stays as it is: filter, prioritize, preempt and bind with the plugins of a profile
     Extender(Box<ExtenderOptions>),
+    /// Print how the controllers of pods do that a scheduler with QosAware on this host has measured
+    Qos(QosOptions),
     /// Measure how fast decisions are made
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -298,6 +302,7 @@ fn run(line: CommandLine, registry: &Registry) -> Outcome {
         Command::Dump(options) => dump::run(&options, registry),
         Command::Shadow(options) => shadow::run(&options, registry),
         Command::Extender(options) => extender::run(&options, registry),
+        Command::Qos(options) => qos::run(&options),
         Command::Bench(BenchCommand::Decide(options)) => bench::run(&options, registry),
         Command::Bench(BenchCommand::Schedule(options)) => bench::schedule::run(&options, registry),
         Command::Bench(BenchCommand::Extender(options)) => bench::extender::run(&options, registry),
