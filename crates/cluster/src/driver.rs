@@ -6,6 +6,7 @@
 mod asking;
 mod dumping;
 mod keeping;
+mod looking;
 mod reloading;
 
 use std::borrow::Cow;
@@ -20,9 +21,9 @@ use supercargo_engine::{
 };
 use supercargo_extender::ExtenderClient;
 use supercargo_framework::{
-    AskFailure, Effect, ExtenderAnswer, ExtenderQuestion, Memories, PageRequest, Profile, Rendered,
+    AskFailure, Effect, ExtenderAnswer, ExtenderQuestion, PageRequest, Profile, Rendered,
 };
-use supercargo_model::{Cluster, Everything, Timestamp};
+use supercargo_model::{Everything, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
@@ -39,6 +40,7 @@ use crate::watch::{WatchEvent, Watched};
 use crate::watches::{Progress, Watches};
 use asking::{Inquirers, begin_to_ask};
 use keeping::Keeping;
+pub use looking::KnownCluster;
 use reloading::PendingReload;
 pub use reloading::ReloadRefused;
 
@@ -102,17 +104,6 @@ pub enum Command {
     /// Go on with another configuration as soon as everything is listed that it needs, and say when that is done, or why not.
     /// Until then, and if it is refused, the one that runs goes on. One that waits is superseded by the next.
     Reload(Box<Replacement>, oneshot::Sender<Result<(), ReloadRefused>>),
-}
-
-/// What comes of [`Command::Look`].
-#[derive(Debug)]
-pub struct KnownCluster {
-    /// The cluster.
-    pub cluster: Cluster,
-    /// What plugins remember.
-    pub memories: Memories,
-    /// The time at which that was so.
-    pub now: Timestamp,
 }
 
 /// What comes of [`Command::Render`].
@@ -518,14 +509,8 @@ impl<O: Observer> Driver<O> {
                 };
                 let _ = answer.send(rendered);
             }
-            Command::Look { answer } => {
-                let knowledge = self.progress.is_complete().then(|| KnownCluster {
-                    cluster: self.scheduler.copy_of_cluster(),
-                    memories: self.scheduler.memories().clone(),
-                    now: self.clock.now(),
-                });
-                let _ = answer.send(knowledge);
-            }
+            // Whoever asked may have gone.
+            Command::Look { answer } => _ = answer.send(self.look()),
             Command::Reload(replacement, done) => self.begin_reload(*replacement, done).await,
         }
     }

@@ -129,7 +129,7 @@ impl Server {
             access: Arc::new(access),
             tls: Mutex::new(self.tls),
         });
-        accept_until(self.listener, stop, |slot, watcher, stream| {
+        accept_until(self.listener, "secure server", stop, |slot, watcher, stream| {
             tokio::spawn(connection::serve(Arc::clone(&serving), slot, watcher, stream))
         })
         .await;
@@ -139,6 +139,7 @@ impl Server {
 /// Accepts connections until `stop` is ready, and has each served by a task; then requests under way get a few seconds to finish.
 async fn accept_until(
     listener: TcpListener,
+    name: &str,
     stop: impl Future<Output = ()>,
     serve: impl Fn(Slot, Watcher, TcpStream) -> JoinHandle<()>,
 ) {
@@ -187,11 +188,11 @@ async fn accept_until(
         }
     }
     drop(listener);
-    tracing::info!("[graceful-termination] secure server has stopped listening");
+    tracing::info!("[graceful-termination] {name} has stopped listening");
     if timeout(STOP_TIMEOUT, watched.shutdown()).await.is_err() {
         tracing::warn!("[graceful-termination] requests were cut off");
     }
-    tracing::info!("[graceful-termination] secure server is exiting");
+    tracing::info!("[graceful-termination] {name} is exiting");
 }
 
 /// Listens. Of an unspecified address both families are meant, as in Go, if the machine has both.

@@ -104,7 +104,7 @@ impl OpenServer {
     /// Answers until `stop` is ready; then questions under way get a few seconds to be answered.
     pub async fn run(self, routes: Routes, stop: impl Future<Output = ()>) {
         let serving = Arc::new(Serving { router: routes.into_router(), speaking: self.speaking });
-        accept_until(self.listener, stop, |slot, watcher, stream| {
+        accept_until(self.listener, "server", stop, |slot, watcher, stream| {
             tokio::spawn(Arc::clone(&serving).serve(slot, watcher, stream))
         })
         .await;
