@@ -5,6 +5,7 @@ mod acting;
 mod extenders;
 mod faults;
 mod misbehaving;
+mod network_traffic;
 mod observing;
 mod pages;
 mod permits;

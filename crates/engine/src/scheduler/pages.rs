@@ -37,7 +37,7 @@ impl Scheduler {
         let page = self.all_pages().find(|page| page.name == plugin)?.clone();
         let (context, _) = self.engine.view(now);
         let rendered = caught(|| page.run(|page| page.render(&context, request)));
-        Some(rendered.map_err(|panicked| panicked.words()))
+        Some(rendered.map_err(|panicked| panicked.to_string()))
     }
 
     fn all_pages(&self) -> impl Iterator<Item = &Named<dyn Page>> {

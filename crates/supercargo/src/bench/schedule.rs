@@ -197,7 +197,7 @@ fn sort_of(profile: &Profile) -> anyhow::Result<&dyn QueueSort> {
 }
 
 /// The pod of that number, read but not yet known to anybody.
-fn decoded(number: usize, metadata: &Value) -> anyhow::Result<Decoded> {
+pub(super) fn decoded(number: usize, metadata: &Value) -> anyhow::Result<Decoded> {
     /// A prime, so that priorities do not come in order.
     const STRIDE: usize = 7919;
     let name = format!("pod-{number}");
