@@ -15,14 +15,14 @@ from harness import settings
 from harness.case import Case, ours_only
 from harness.client import Client
 from harness.kubectl import Kubectl
-from harness.objects import node
+from harness.objects import node, nodes
 from harness.page import pattern, sections
 from harness.processes import Process, free_port, wait
 from harness.prometheus import Page, Prometheus, ask
 
 PAGE = settings.ROOT / "docs" / "guides" / "from-the-seeds.md"
 # The programs of the images that the manifests name.
-IMAGES = {"supercargo": settings.SUPERCARGO, "sample2": settings.EXAMPLES / "sample2", "node-number": settings.EXAMPLES / "node-number"}
+IMAGES = {"supercargo": settings.SUPERCARGO} | {name: settings.EXAMPLES / name for name in ("sample2", "node-number", "lucky-extender")}
 # Commands that look at what a scheduler does, which takes it a moment: they are run again until they answer as they should.
 LOOKS = re.compile(r"^(kubectl (--\S+ )*(get|describe|events|logs)|curl|supercargo qos)\b")
 LOOK_SECONDS = 30
@@ -84,8 +84,10 @@ class Walk(Case):
         self.created["nodes"] = []
         self.walk("mini-kube-scheduler: seven steps to a scheduler")
 
+    @unittest.skipUnless(IMAGES["lucky-extender"].exists(), "run `cargo build` in examples")
     def test_sample_scheduler_extender(self):
-        self.create("nodes", node("one"))
+        # Of so many, one is lucky.
+        self.create("nodes", *nodes(20))
         self.walk("sample-scheduler-extender: a webhook, and four ways")
 
     def test_every_section_is_walked(self):
