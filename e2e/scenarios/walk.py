@@ -74,6 +74,10 @@ class Walk(Case):
         self.awaited = 'supercargo_query_facts{query="network-traffic"} 3'
         self.walk("NetworkTraffic, with an agent that learns")
 
+    def test_qos_aware(self):
+        self.create("nodes", node("minikube", cpu="1"))
+        self.walk("QosAware: pods by their service level")
+
     @unittest.skipUnless(IMAGES["sample2"].exists(), "run `cargo build` in examples")
     def test_sample2(self):
         self.create("nodes", node("gpu02-poweredge-t420"), node("gpu03-poweredge-t420"))
