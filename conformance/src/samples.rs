@@ -203,17 +203,22 @@ impl Score for LeastTraffic {
     }
 
     fn normalize(&self, _: &Cycle<'_>, scores: &mut [NodeScore]) -> Status {
-        let values = || scores.iter().map(|score| score.score);
-        let (lowest, highest) = (values().min().unwrap_or(0), values().max().unwrap_or(0));
-        let range = highest.saturating_sub(lowest).max(1);
-        for score in scores {
-            score.score = (highest - score.score) * 100 / range;
-        }
+        least_first(scores);
         Status::success()
     }
 
     fn normalization(&self) -> Normalization {
         Normalization::ByRange
+    }
+}
+
+/// Turns amounts around: 100 for the lowest, 0 for the highest.
+pub fn least_first(scores: &mut [NodeScore]) {
+    let values = || scores.iter().map(|score| score.score);
+    let (lowest, highest) = (values().min().unwrap_or(0), values().max().unwrap_or(0));
+    let range = highest.saturating_sub(lowest).max(1);
+    for score in scores {
+        score.score = (highest - score.score) * 100 / range;
     }
 }
 

@@ -9,6 +9,7 @@ mod network_traffic;
 mod observing;
 mod pages;
 mod permits;
+mod qos;
 mod queries;
 mod questions;
 mod random;

@@ -131,8 +131,8 @@ codes! {
         reads the command; for a shell's words, make the shell the command.";
 
     // Conversion.
-    NO_POLICY "C070" "Policy not given": "The plugins are chosen by a Policy that lives elsewhere. Give it as well: \
-        `supercargo config convert CONFIG POLICY`.";
+    NO_POLICY "C070" "Policy not given": "The plugins are chosen by a Policy that lives elsewhere, and cannot be read there. A file must be where \
+        the configuration says; a ConfigMap is not fetched. Or give it as well: `supercargo config convert CONFIG POLICY`.";
     ALGORITHM_SOURCE "C071" "algorithmSource makes no sense": "It names one provider, `DefaultProvider` or \
         `ClusterAutoscalerProvider`, or one place of a Policy.";
     POLICY_COMBINED "C072" "Policy and plugins together": "A Policy chooses all plugins. Releases that read profiles \

@@ -43,8 +43,9 @@ mod words;
 
 pub use build::{build_profile, build_profiles};
 pub use bytes::Bytes;
-pub use decode::{Loaded, load, load_all, read};
+pub use decode::{Loaded, load, load_all, read, read_with_policy};
 pub use effective::{effective, print_yaml, to_yaml};
+pub use legacy::algorithm::PolicyPlace;
 pub use memories::{MEMORIES_SUFFIX, memories_object};
 pub use merge::merged_plugins;
 pub use minimal::{minimal_json, minimal_yaml};

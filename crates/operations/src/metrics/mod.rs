@@ -7,6 +7,7 @@
 //!
 //! What each means here, and which of upstream's are left out and why, stands in `docs/reference/metrics.md`.
 
+mod extender;
 mod labels;
 mod memories;
 mod plugins;
@@ -28,6 +29,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+pub use extender::ExtenderMetrics;
 pub use labels::{AttemptResult, Cached, Queue};
 pub use shadow::ShadowMetrics;
 

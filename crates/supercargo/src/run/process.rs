@@ -229,6 +229,7 @@ impl Running {
         let (tenure, gate) = WriteGate::new(Tenure::Nothing, clock.clone());
         let scheduler =
             Scheduler::new(settings.profiles, settings.scheduler).with_extenders(settings.extender_settings);
+        let page_addresses = scheduler.page_addresses();
         let driver = DriverOptions {
             scheduler,
             server: server.clone(),
@@ -278,7 +279,7 @@ impl Running {
         let routes = pages.routes();
         let serving = serve(&flags.serving, &flags.access, &server, routes, &tasks, stopped).await?;
 
-        plugin_pages.serve_alone(&settings.own.pages, &tasks)?;
+        plugin_pages.serve_alone(&settings.own.pages, &page_addresses, &tasks)?;
         // From here on nothing keeps the process from beginning: a program is not started in vain.
         let programs = Programs::start(&settings.own.programs, &metrics, &tasks);
 

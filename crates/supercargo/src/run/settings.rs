@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use supercargo_cluster::MemoriesPlace;
 use supercargo_config::{
     Extender, KubeSchedulerConfiguration, Loaded, Reading, SupercargoConfiguration, TieBreak, build_profiles,
-    effective, memories_object, read, to_yaml,
+    effective, memories_object, to_yaml,
 };
 use supercargo_engine::{EngineOptions, ExtenderSettings, Indexing, Rules, SchedulerOptions, Seed, Ties};
 use supercargo_extender::ExtenderClient;
@@ -18,6 +18,7 @@ use supercargo_operations::reload::{FileWatch, Files};
 
 use super::duration;
 use crate::config_check;
+use crate::config_file;
 use crate::input;
 
 /// What `--config` says for a configuration that comes in through standard input.
@@ -146,7 +147,7 @@ impl Settings {
 
 /// What a file says; without one, everything has its default.
 fn read_or_default(text: Option<&str>) -> Reading {
-    text.map_or_else(Reading::default, read)
+    text.map_or_else(Reading::default, config_file::read)
 }
 
 /// The configuration that a scheduler runs with.
