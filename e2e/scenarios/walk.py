@@ -15,14 +15,14 @@ from harness import settings
 from harness.case import Case, ours_only
 from harness.client import Client
 from harness.kubectl import Kubectl
-from harness.objects import node
+from harness.objects import node, nodes
 from harness.page import pattern, sections
 from harness.processes import Process, free_port, wait
 from harness.prometheus import Page, Prometheus, ask
 
 PAGE = settings.ROOT / "docs" / "guides" / "from-the-seeds.md"
 # The programs of the images that the manifests name.
-IMAGES = {"supercargo": settings.SUPERCARGO, "sample2": settings.EXAMPLES / "sample2", "node-number": settings.EXAMPLES / "node-number"}
+IMAGES = {"supercargo": settings.SUPERCARGO} | {name: settings.EXAMPLES / name for name in ("sample2", "node-number", "lucky-extender")}
 # Commands that look at what a scheduler does, which takes it a moment: they are run again until they answer as they should.
 LOOKS = re.compile(r"^(kubectl (--\S+ )*(get|describe|events|logs)|curl|supercargo qos)\b")
 LOOK_SECONDS = 30
@@ -74,6 +74,10 @@ class Walk(Case):
         self.awaited = 'supercargo_query_facts{query="network-traffic"} 3'
         self.walk("NetworkTraffic, with an agent that learns")
 
+    def test_qos_aware(self):
+        self.create("nodes", node("minikube", cpu="1"))
+        self.walk("QosAware: pods by their service level")
+
     @unittest.skipUnless(IMAGES["sample2"].exists(), "run `cargo build` in examples")
     def test_sample2(self):
         self.create("nodes", node("gpu02-poweredge-t420"), node("gpu03-poweredge-t420"))
@@ -84,8 +88,10 @@ class Walk(Case):
         self.created["nodes"] = []
         self.walk("mini-kube-scheduler: seven steps to a scheduler")
 
+    @unittest.skipUnless(IMAGES["lucky-extender"].exists(), "run `cargo build` in examples")
     def test_sample_scheduler_extender(self):
-        self.create("nodes", node("one"))
+        # Of so many, one is lucky.
+        self.create("nodes", *nodes(20))
         self.walk("sample-scheduler-extender: a webhook, and four ways")
 
     def test_every_section_is_walked(self):
