@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use axum::http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderValue, RETRY_AFTER};
 use axum::http::{Request, StatusCode};
 use axum::response::Response;
 use axum::routing::{get, post};
@@ -23,6 +23,9 @@ const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 /// What memory for bodies is counted in.
 const BODY_UNIT_BYTES: usize = 1024;
+/// How much of a question that is refused is read all the same, and for how long, so that the client hears why.
+const DISCARDED_BYTES_MAX: usize = 1 << 20;
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(1);
 /// When a client that was turned away may try again.
 const RETRY_AFTER_SECONDS: u32 = 1;
 
@@ -211,13 +214,22 @@ impl<S: Surroundings> Service<S> {
     async fn read_and_answer(&self, verb: Verb, request: Request<Body>) -> Answer {
         let length =
             request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        // Who waits to be told to go on has sent nothing yet.
+        let is_waiting = request.headers().contains_key(EXPECT);
+        let mut body = request.into_body();
         // What says of itself that it is too long is not even begun.
-        if length.is_some_and(|length: usize| length > self.limits.body_bytes_max) {
-            return self.too_long();
-        }
-        let (body, _held) = match self.read(request.into_body()).await {
+        let read = match length.is_some_and(|length: usize| length > self.limits.body_bytes_max) {
+            true => Err(self.too_long()),
+            false => self.read(&mut body).await,
+        };
+        let (body, _held) = match read {
             Ok(read) => read,
-            Err(refusal) => return refusal,
+            Err(refusal) => {
+                if !is_waiting {
+                    discard(&mut body).await;
+                }
+                return refusal;
+            }
         };
         // Only now: a client that is slow to send its question takes nobody's place.
         match self.questions.acquire().await {
@@ -228,7 +240,7 @@ impl<S: Surroundings> Service<S> {
     }
 
     /// Reads a body, and counts it among those that are held for as long as the permit lives.
-    async fn read(&self, mut body: Body) -> Result<(Vec<u8>, Option<SemaphorePermit<'_>>), Answer> {
+    async fn read(&self, body: &mut Body) -> Result<(Vec<u8>, Option<SemaphorePermit<'_>>), Answer> {
         let mut bytes = Vec::new();
         let mut held: Option<SemaphorePermit<'_>> = None;
         while let Some(frame) = body.frame().await {
@@ -354,6 +366,20 @@ fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Fault> {
         outcome: Outcome::Malformed,
         error: format!("cannot understand the question: {error}"),
     })
+}
+
+/// Reads some of what nobody wants. A connection that is closed while there is more to read is reset, and what was answered on it is lost.
+async fn discard(body: &mut Body) {
+    let reading = async {
+        let mut left = DISCARDED_BYTES_MAX;
+        while left > 0
+            && let Some(Ok(frame)) = body.frame().await
+        {
+            left = left.saturating_sub(frame.data_ref().map_or(0, |data| data.len()));
+        }
+    };
+    // Whoever sends slowly has no more time.
+    let _ = timeout(DISCARD_TIMEOUT, reading).await;
 }
 
 fn text(status: StatusCode, body: String) -> Response {
