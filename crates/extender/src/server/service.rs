@@ -251,9 +251,10 @@ impl<S: Surroundings> Service<S> {
             if bytes.len() + data.len() > self.limits.body_bytes_max {
                 return Err(self.too_long());
             }
+            bytes.extend_from_slice(&data);
+            let more = units(bytes.len()) - held.as_ref().map_or(0, SemaphorePermit::num_permits);
             // To wait here, each with a part of what there is, could be for ever.
-            let wanted = u32::try_from(units(data.len())).unwrap_or(u32::MAX);
-            let Ok(permit) = self.bodies.try_acquire_many(wanted) else {
+            let Ok(permit) = self.bodies.try_acquire_many(u32::try_from(more).unwrap_or(u32::MAX)) else {
                 let error =
                     format!("more than {} bytes of questions are held already", self.limits.bodies_bytes_max);
                 return Err(Answer::refused(StatusCode::SERVICE_UNAVAILABLE, error));
@@ -262,7 +263,6 @@ impl<S: Surroundings> Service<S> {
                 Some(held) => held.merge(permit),
                 None => held = Some(permit),
             }
-            bytes.extend_from_slice(&data);
         }
         Ok((bytes, held))
     }
@@ -391,5 +391,5 @@ fn text(status: StatusCode, body: String) -> Response {
 
 /// How many units of memory a body takes.
 fn units(bytes: usize) -> usize {
-    bytes.div_ceil(BODY_UNIT_BYTES).max(1)
+    bytes.div_ceil(BODY_UNIT_BYTES)
 }
