@@ -49,7 +49,7 @@ pub use legacy::algorithm::PolicyPlace;
 pub use memories::{MEMORIES_SUFFIX, memories_object};
 pub use merge::merged_plugins;
 pub use minimal::{minimal_json, minimal_yaml};
-pub use own::{PageAddress, SupercargoConfiguration, TieBreak};
+pub use own::{PageAddress, Program, SupercargoConfiguration, TieBreak};
 pub use places::Position;
 pub use problem::{Problem, Problems, Severity};
 pub use reading::Reading;

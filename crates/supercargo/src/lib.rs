@@ -43,6 +43,7 @@ mod named;
 mod new_plugin;
 mod outcome;
 mod progress;
+mod qos;
 mod rbac;
 mod run;
 mod scheduling;
@@ -75,6 +76,7 @@ use crate::dump::DumpOptions;
 use crate::explain::ExplainOptions;
 use crate::extender::ExtenderOptions;
 use crate::new_plugin::NewPluginOptions;
+use crate::qos::QosOptions;
 use crate::rbac::RbacOptions;
 use crate::shadow::ShadowOptions;
 use supercargo_framework::Registry;
@@ -143,6 +145,8 @@ enum Command {
     Shadow(ShadowOptions),
     /// Answer a kube-scheduler that stays as it is: filter, prioritize, preempt and bind with the plugins of a profile
     Extender(Box<ExtenderOptions>),
+    /// Print how the controllers of pods do that a scheduler with QosAware on this host has measured
+    Qos(QosOptions),
     /// Measure how fast decisions are made
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -195,6 +199,7 @@ enum ConfigCommand {
 fn parse(words: Vec<OsString>) -> Result<CommandLine, clap::Error> {
     let program = program_name(words.first());
     let command = command(&program);
+    let words = with_subcommand(words, &program, &command);
     let matches = command.clone().try_get_matches_from(words)?;
     let mut line = CommandLine::from_arg_matches(&matches)?;
     if let (Command::Run(flags), Some((name, matches))) = (&mut line.command, matches.subcommand())
@@ -209,6 +214,31 @@ fn parse(words: Vec<OsString>) -> Result<CommandLine, clap::Error> {
         _ => {}
     }
     Ok(line)
+}
+
+/// The name of the program that `supercargo run` takes the place of. Manifests start it with flags alone.
+const KUBE_SCHEDULER: &str = "kube-scheduler";
+
+/// The words with `run` among them where they leave it out, as those do that start kube-scheduler, or a program that is kube-scheduler
+/// with plugins of its own: under the name of kube-scheduler, or with one of its flags as the first word.
+fn with_subcommand(mut words: Vec<OsString>, program: &str, command: &clap::Command) -> Vec<OsString> {
+    let first = words.get(1).and_then(|word| word.to_str());
+    let is_flag = |word: &str| {
+        let name = word.strip_prefix("--").and_then(|flag| flag.split('=').next());
+        let run = command.find_subcommand("run");
+        run.into_iter()
+            .flat_map(clap::Command::get_arguments)
+            .any(|flag| name.is_some() && flag.get_long() == name)
+    };
+    let is_left_out = match first {
+        None => program == KUBE_SCHEDULER,
+        Some(word) if command.find_subcommand(word).is_some() || word == "help" => false,
+        Some(word) => program == KUBE_SCHEDULER || is_flag(word),
+    };
+    if is_left_out {
+        words.insert(1, "run".into());
+    }
+    words
 }
 
 /// The flags of a command by name, with their values as Go prints them: lists in brackets, nothing for what was left out.
@@ -272,6 +302,7 @@ fn run(line: CommandLine, registry: &Registry) -> Outcome {
         Command::Dump(options) => dump::run(&options, registry),
         Command::Shadow(options) => shadow::run(&options, registry),
         Command::Extender(options) => extender::run(&options, registry),
+        Command::Qos(options) => qos::run(&options),
         Command::Bench(BenchCommand::Decide(options)) => bench::run(&options, registry),
         Command::Bench(BenchCommand::Schedule(options)) => bench::schedule::run(&options, registry),
         Command::Bench(BenchCommand::Extender(options)) => bench::extender::run(&options, registry),

@@ -41,6 +41,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "model",
             "operations",
             "plugins",
+            "query",
         ],
     ),
 ];

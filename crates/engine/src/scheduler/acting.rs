@@ -33,6 +33,7 @@ impl Scheduler {
             Act::Activate(uid) => self.with_queue(now, |queue, context| queue.activate(context, &uid)),
             Act::Order(effect) => self.order_for_plugin(plugin, effect),
             Act::WakeAt(time) => self.wake_at(plugin, time, now),
+            Act::Gauge { name, values } => self.observe(Observation::Gauged { plugin, name, values }),
             Act::Count { name, labels } => self.observe(Observation::Counted { plugin, name, labels }),
         }
     }

@@ -1,5 +1,6 @@
 //! The pages of plugins.
 
+use core::net::SocketAddr;
 use std::borrow::Cow;
 
 use supercargo_framework::{Named, Page, PageRequest, Rendered};
@@ -15,6 +16,15 @@ impl Scheduler {
         pages.sort_by_key(|(plugin, _)| *plugin);
         pages.dedup_by_key(|(plugin, _)| *plugin);
         pages
+    }
+
+    /// The addresses at which plugins want their pages served besides, by the names of the plugins.
+    pub fn page_addresses(&self) -> Vec<(&'static str, SocketAddr)> {
+        let own = |page: &Named<dyn Page>| Some((page.name, page.run(Page::address)?));
+        let mut addresses: Vec<_> = self.all_pages().filter_map(own).collect();
+        addresses.sort_by_key(|(plugin, _)| *plugin);
+        addresses.dedup_by_key(|(plugin, _)| *plugin);
+        addresses
     }
 
     /// The page of a plugin, as things are now; none if no plugin of that name has one. The error is for whoever asked.

@@ -12,6 +12,7 @@ mod labels;
 mod memories;
 mod plugins;
 mod process;
+mod programs;
 mod queries;
 mod series;
 mod shadow;
@@ -34,6 +35,7 @@ pub use shadow::ShadowMetrics;
 
 use memories::MemorySeries;
 use plugins::PluginSeries;
+use programs::ProgramSeries;
 use queries::QuerySeries;
 use series::{Series, buckets};
 
@@ -86,6 +88,7 @@ pub struct Metrics {
     plugins: PluginSeries,
     queries: QuerySeries,
     memories: MemorySeries,
+    programs: ProgramSeries,
 }
 
 /// The name of our election in `leader_election_master_status`, as upstream has it.
@@ -322,6 +325,7 @@ impl Metrics {
             plugins: PluginSeries::new(all),
             queries: QuerySeries::new(all),
             memories: MemorySeries::new(all),
+            programs: ProgramSeries::new(all),
         };
         metrics.show_zeros();
         (metrics, Exposition { registry: Arc::new(registry) })

@@ -189,6 +189,7 @@ impl RunningConfig {
                 &running.delay_cache_until_active,
             ),
             keep("pages", &mut own.pages, &self.own.pages),
+            keep("programs", &mut own.programs, &self.own.programs),
         ];
         changes.into_iter().flatten().collect()
     }
@@ -237,7 +238,7 @@ fn apply(overrides: Overrides, kube: &mut KubeSchedulerConfiguration) {
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
-    use supercargo_config::PageAddress;
+    use supercargo_config::{PageAddress, Program};
 
     use super::Settings;
     use crate::CommandLine;
@@ -275,8 +276,13 @@ mod tests {
         }
         let mut next = settings(KUBE, None);
         next.own.pages.push(PageAddress { plugin: "P".to_owned(), address: "127.0.0.1:1".to_owned() });
+        next.own.programs.push(Program { name: "agent".to_owned(), ..Program::default() });
         let told = running.keep_fixed(&mut next.kube, &mut next.own);
-        assert!(matches!(&told[..], [told] if told.starts_with("pages cannot be changed")), "{told:?}");
-        assert!(next.own.pages.is_empty());
+        assert!(
+            matches!(&told[..], [pages, programs] if pages.starts_with("pages cannot be changed")
+                && programs.starts_with("programs cannot be changed")),
+            "{told:?}"
+        );
+        assert!(next.own.pages.is_empty() && next.own.programs.is_empty());
     }
 }
