@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use axum::http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderValue, RETRY_AFTER};
 use axum::http::{Request, StatusCode};
 use axum::response::Response;
 use axum::routing::{get, post};
@@ -23,6 +23,9 @@ const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 /// What memory for bodies is counted in.
 const BODY_UNIT_BYTES: usize = 1024;
+/// How much of a question that is refused is read all the same, and for how long, so that the client hears why.
+const DISCARDED_BYTES_MAX: usize = 1 << 20;
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(1);
 /// When a client that was turned away may try again.
 const RETRY_AFTER_SECONDS: u32 = 1;
 
@@ -211,13 +214,22 @@ impl<S: Surroundings> Service<S> {
     async fn read_and_answer(&self, verb: Verb, request: Request<Body>) -> Answer {
         let length =
             request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        // Who waits to be told to go on has sent nothing yet.
+        let is_waiting = request.headers().contains_key(EXPECT);
+        let mut body = request.into_body();
         // What says of itself that it is too long is not even begun.
-        if length.is_some_and(|length: usize| length > self.limits.body_bytes_max) {
-            return self.too_long();
-        }
-        let (body, _held) = match self.read(request.into_body()).await {
+        let read = match length.is_some_and(|length: usize| length > self.limits.body_bytes_max) {
+            true => Err(self.too_long()),
+            false => self.read(&mut body).await,
+        };
+        let (body, _held) = match read {
             Ok(read) => read,
-            Err(refusal) => return refusal,
+            Err(refusal) => {
+                if !is_waiting {
+                    discard(&mut body).await;
+                }
+                return refusal;
+            }
         };
         // Only now: a client that is slow to send its question takes nobody's place.
         match self.questions.acquire().await {
@@ -228,7 +240,7 @@ impl<S: Surroundings> Service<S> {
     }
 
     /// Reads a body, and counts it among those that are held for as long as the permit lives.
-    async fn read(&self, mut body: Body) -> Result<(Vec<u8>, Option<SemaphorePermit<'_>>), Answer> {
+    async fn read(&self, body: &mut Body) -> Result<(Vec<u8>, Option<SemaphorePermit<'_>>), Answer> {
         let mut bytes = Vec::new();
         let mut held: Option<SemaphorePermit<'_>> = None;
         while let Some(frame) = body.frame().await {
@@ -239,9 +251,10 @@ impl<S: Surroundings> Service<S> {
             if bytes.len() + data.len() > self.limits.body_bytes_max {
                 return Err(self.too_long());
             }
+            bytes.extend_from_slice(&data);
+            let more = units(bytes.len()) - held.as_ref().map_or(0, SemaphorePermit::num_permits);
             // To wait here, each with a part of what there is, could be for ever.
-            let wanted = u32::try_from(units(data.len())).unwrap_or(u32::MAX);
-            let Ok(permit) = self.bodies.try_acquire_many(wanted) else {
+            let Ok(permit) = self.bodies.try_acquire_many(u32::try_from(more).unwrap_or(u32::MAX)) else {
                 let error =
                     format!("more than {} bytes of questions are held already", self.limits.bodies_bytes_max);
                 return Err(Answer::refused(StatusCode::SERVICE_UNAVAILABLE, error));
@@ -250,7 +263,6 @@ impl<S: Surroundings> Service<S> {
                 Some(held) => held.merge(permit),
                 None => held = Some(permit),
             }
-            bytes.extend_from_slice(&data);
         }
         Ok((bytes, held))
     }
@@ -356,6 +368,20 @@ fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Fault> {
     })
 }
 
+/// Reads some of what nobody wants. A connection that is closed while there is more to read is reset, and what was answered on it is lost.
+async fn discard(body: &mut Body) {
+    let reading = async {
+        let mut left = DISCARDED_BYTES_MAX;
+        while left > 0
+            && let Some(Ok(frame)) = body.frame().await
+        {
+            left = left.saturating_sub(frame.data_ref().map_or(0, |data| data.len()));
+        }
+    };
+    // Whoever sends slowly has no more time.
+    let _ = timeout(DISCARD_TIMEOUT, reading).await;
+}
+
 fn text(status: StatusCode, body: String) -> Response {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
@@ -365,5 +391,5 @@ fn text(status: StatusCode, body: String) -> Response {
 
 /// How many units of memory a body takes.
 fn units(bytes: usize) -> usize {
-    bytes.div_ceil(BODY_UNIT_BYTES).max(1)
+    bytes.div_ceil(BODY_UNIT_BYTES)
 }
