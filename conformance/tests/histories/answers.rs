@@ -408,6 +408,9 @@ impl Trial {
     }
 }
 
+/// One of the things that can happen next.
+type Act = fn(&mut Script, &Trial) -> Step;
+
 /// Says what happens next.
 struct Script {
     chance: Chance,
@@ -434,7 +437,7 @@ impl Script {
             let uid = trial.pods.keys().nth(index).expect("it is below the count");
             return Step::RemovePod(uid.clone());
         }
-        let acts: [(usize, fn(&mut Self, &Trial) -> Step); 7] = [
+        let acts: [(usize, Act); 7] = [
             (45, |script, _| script.pod()),
             (12, |script, trial| script.answer(trial, LOADS, 100)),
             (10, |script, trial| script.answer(trial, TRAFFIC, 1_000_000)),
