@@ -34,7 +34,11 @@ class Page:
             def log_message(self, *_):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer((address, port), Handler)
+        class Server(http.server.ThreadingHTTPServer):
+            def handle_error(self, *_):
+                pass  # A scrape that was given up.
+
+        self.server = Server((address, port), Handler)
         self.address = f"{address}:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
