@@ -280,11 +280,11 @@ fn metrics_say_how_controllers_do() {
     world.pass(25);
     let seen = world.scheduler.take_observations();
     let last = |name: &str| {
-        let gauges = seen.iter().filter_map(|seen| match seen {
+        let mut gauges = seen.iter().filter_map(|seen| match seen {
             Observation::Gauged { name: known, values, .. } if known == name => Some(values),
             _ => None,
         });
-        gauges.last().unwrap_or_else(|| panic!("no gauge {name}")).clone()
+        gauges.next_back().unwrap_or_else(|| panic!("no gauge {name}")).clone()
     };
     let qos = last("qos");
     assert_eq!(qos.len(), 1);

@@ -53,7 +53,7 @@ impl QosAware {
             "BINDING"
         );
         for (name, _, controller) in sorted(books) {
-            for (number, slot) in controller.slots.iter() {
+            for (number, slot) in &controller.slots {
                 let Some(pod) = slot.current.as_ref().and_then(|uid| books.now().pods.get(uid)) else {
                     continue;
                 };

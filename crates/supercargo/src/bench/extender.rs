@@ -121,7 +121,9 @@ fn cluster(nodes: usize) -> anyhow::Result<Cluster> {
     for number in 0..nodes {
         let row = cluster.put_node(&maker.node(number));
         for place in 0..PODS_A_NODE {
-            let Decoded::Pod(words) = decoded(number * PODS_A_NODE + place, &Value::Null)? else { bail!("a pod is none") };
+            let Decoded::Pod(words) = decoded(number * PODS_A_NODE + place, &Value::Null)? else {
+                bail!("a pod is none")
+            };
             let pod = std::sync::Arc::new(cluster.interner().pod(*words));
             cluster.bind_pod(&pod, row)?;
         }

@@ -44,12 +44,14 @@ struct SavedController {
     together: (i64, i64, i64),
     succeeded: u64,
     last_end: i64,
-    /// Kinds and names.
-    owners: Vec<(Arc<str>, Arc<str>)>,
+    owners: Vec<SavedOwner>,
     /// The times of slots, where they count each by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     slots: Vec<(u32, SavedTimes)>,
 }
+
+/// Kind and name of an owner.
+type SavedOwner = (Arc<str>, Arc<str>);
 
 /// How many pods there were; in microseconds: waited, binding, ran, succeeded.
 type SavedTimes = (u64, i64, i64, i64, i64);
@@ -69,8 +71,8 @@ impl SavedBooks {
         let mut controllers: Vec<(&ControllerId, &Controller)> = state.controllers.iter().collect();
         controllers.sort_by_key(|(_, it)| (it.is_over(), std::cmp::Reverse(it.last_end)));
         let mut kept: Vec<&ControllerId> = Vec::new();
-        let mut owners: BTreeMap<&ControllerId, Vec<(Arc<str>, Arc<str>)>> = BTreeMap::new();
-        for (id, owner) in state.owners.iter() {
+        let mut owners: BTreeMap<&ControllerId, Vec<SavedOwner>> = BTreeMap::new();
+        for (id, owner) in &state.owners {
             owners.entry(&owner.controller).or_default().push((id.kind.clone(), id.name.clone()));
         }
         for (id, controller) in controllers {
@@ -84,7 +86,7 @@ impl SavedBooks {
         }
         let numbers: BTreeMap<&ControllerId, usize> =
             kept.into_iter().enumerate().map(|(number, id)| (id, number)).collect();
-        for (uid, pod) in state.pods.iter() {
+        for (uid, pod) in &state.pods {
             let Some(number) = numbers.get(&pod.controller).copied() else { continue };
             let Life { created, binding, running } = pod.life;
             let line: SavedPod = (
@@ -172,7 +174,7 @@ impl Controller {
 }
 
 impl SavedController {
-    fn of(id: &ControllerId, controller: &Controller, owners: Vec<(Arc<str>, Arc<str>)>) -> Self {
+    fn of(id: &ControllerId, controller: &Controller, owners: Vec<SavedOwner>) -> Self {
         let together = &controller.together;
         let is_by_slot = controller.approach == Approach::Independent;
         let slots = controller.slots.iter().filter(|_| is_by_slot);

@@ -317,7 +317,7 @@ impl Both {
 
     fn check(&self) {
         let (state, now) = (self.books.now(), at(self.now));
-        for (id, controller) in state.controllers.iter() {
+        for (id, controller) in &state.controllers {
             let number = APPROACHES.iter().position(|name| **name == *id.name).expect("it is one of them");
             let of_controller = self.model.pods.iter().filter(|pod| pod.controller == number);
             let living = of_controller.filter(|pod| pod.end.is_none());

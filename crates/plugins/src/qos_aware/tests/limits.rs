@@ -89,7 +89,7 @@ fn what_is_saved_fits_and_what_does_not_fit_comes_again_with_its_times() {
     // The API server says since when those run that were left out; here it says nothing, so they run from now on.
     let (came, gone) = restored.reconcile(&pods, &nobody, at(4));
     assert_eq!((came.len(), gone.len()), (saved.left_out.1, 0));
-    for (id, controller) in books.now().controllers.iter() {
+    for (id, controller) in &books.now().controllers {
         let again = restored.now().controllers.get(id).expect("it is there again");
         let (before, after) = (Measured::of(controller, None, at(9)), Measured::of(again, None, at(9)));
         assert_eq!((before.effective, before.waiting), (after.effective, after.waiting));
