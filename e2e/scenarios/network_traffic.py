@@ -6,12 +6,11 @@ import re
 import signal
 import socket
 import sys
-import urllib.request
 from pathlib import Path
 
 from harness.agent import Agent, cut, slow
 from harness.case import Case, ours_only
-from harness.objects import node, node_of, pod
+from harness.objects import node, pod
 from harness.processes import free_port, wait
 from harness.prometheus import Page, Prometheus
 
@@ -41,7 +40,7 @@ class NetworkTraffic(Case):
             counters = [('lo', 10**9)] + ([("eth0", received)] if received is not None else [])
             page.say(*(f'node_network_receive_bytes_total{{device="{device}"}} {bytes}' for device, bytes in counters))
 
-    def start(self, agent=False, own=None, plugins=None, others=(), **args):
+    def start(self, agent=False, own=None, **args):
         process = self.prometheus.start()
         self.addCleanup(process.kill)
         args = {"prometheusAddress": self.prometheus.url, "networkInterface": "eth0", "queryInterval": "300ms", **args}
@@ -49,9 +48,9 @@ class NetworkTraffic(Case):
             args = {"agentAddress": f"127.0.0.1:{self.agent_port}", "agentTimeout": "300ms", **args}
         self.scheduler = self.start_scheduler({**({"own": own} if own else {}), "profiles": [{
             "schedulerName": "traffic-scheduler",
-            "plugins": plugins or {"score": {"disabled": [{"name": "*"}], "enabled": [{"name": "NetworkTraffic", "weight": 3}]},
-                                   "reserve": {"enabled": [{"name": "NetworkTraffic"}]}},
-            "pluginConfig": [{"name": "NetworkTraffic", "args": args}, *others],
+            "plugins": {"score": {"disabled": [{"name": "*"}], "enabled": [{"name": "NetworkTraffic", "weight": 3}]},
+                        "reserve": {"enabled": [{"name": "NetworkTraffic"}]}},
+            "pluginConfig": [{"name": "NetworkTraffic", "args": args}],
         }]})
         return process
 
@@ -93,54 +92,6 @@ class NetworkTraffic(Case):
         self.addCleanup(self.prometheus.start().kill)
         self.wait_facts(5)
         self.wait_place("worker-4")
-
-    def test_beside_qos_aware_and_the_default_plugins_nothing_is_lost_and_nothing_over(self):
-        self.receive(w1=5000, w2=15, w3=4000, w4=3000, w5=2000)
-        table, qos = f"127.0.0.1:{free_port()}", {"enabled": [{"name": "QosAware"}]}
-        self.start(timeRangeInMinutes=1, others=[{"name": "QosAware", "args": {"debugAddress": table}}], plugins={
-            "queueSort": {**qos, "disabled": [{"name": "*"}]},
-            "score": {"enabled": [{"name": "NetworkTraffic", "weight": 3}]},
-            "reserve": {"enabled": [{"name": "NetworkTraffic"}, {"name": "QosAware"}]},
-            "preBind": qos,
-            "postBind": qos,
-        })
-        self.wait_facts(5)
-        # On idle nodes traffic is what makes the difference, also beside the default scores.
-        self.wait_place("worker-2")
-        self.api.delete("pods", *(f"web-{number + 1}" for number in range(self.pods)))
-
-        def member(number):
-            made = pod(f"member-{number}", cpu="150m", schedulerName="traffic-scheduler")
-            made["metadata"]["annotations"] = {"controller": f"controller-{number % 4}", "slo": "0.5"}
-            return made
-
-        def counted(what):
-            with urllib.request.urlopen(f"http://{table}/?output=json", timeout=10) as answer:
-                controllers = json.loads(answer.read())["controllers"]
-            return sum(each[what] for each in controllers if each["controller"].startswith("controller-"))
-
-        def wait_130_bound(pods):
-            bound = lambda now: sum(1 for each in now.values() if node_of(each))
-            pods.wait("130 are bound", lambda now: bound(now) == 130, 60, say=bound)
-
-        # 26 of them fit on each of the five nodes with 4 cores.
-        with self.cluster.watch("pods") as pods:
-            self.create("pods", *(member(number) for number in range(140)))
-            wait_130_bound(pods)
-        self.assert_no_node_over()
-        members = [each for each in self.api.list("pods") if each["metadata"]["name"].startswith("member-")]
-        waiting = [each["metadata"]["name"] for each in members if not node_of(each)]
-        self.assertEqual(len(waiting), 10)
-        for name in waiting:
-            self.wait_event(name, "FailedScheduling", "0/5 nodes are available: 5 Insufficient cpu. "
-                            "no new claims to deallocate, preemption: 0/5 nodes are available: 5 No preemption victims found for incoming pod.")
-        wait("the table counts them all", lambda: (counted("runningPods"), counted("pendingPods")) == (130, 10), 10)
-        bound = next(each["metadata"]["name"] for each in members if node_of(each))
-        with self.cluster.watch("pods") as pods:
-            self.api.delete("pods", bound)
-            pods.wait(f"{bound} is gone", lambda now: bound not in now, 10)
-            wait_130_bound(pods)
-        self.assert_no_node_over()
 
     def test_bytes_a_second_can_be_what_counts(self):
         # The sum of a counter says how long a node is up; its rate does not.
