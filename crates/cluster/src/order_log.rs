@@ -126,6 +126,7 @@ impl OrderLog {
             | Observation::VictimsChosen(_)
             | Observation::Evicted { .. }
             | Observation::PermitAwaited { .. }
+            | Observation::Activated { .. }
             | Observation::PermitWaited { .. }
             | Observation::Missed(_) => {}
         }

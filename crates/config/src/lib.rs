@@ -44,6 +44,7 @@ mod words;
 pub use build::{build_profile, build_profiles};
 pub use bytes::Bytes;
 pub use decode::{Loaded, load, load_all, read};
+pub use defaults::is_default_plugin;
 pub use effective::{effective, print_yaml, to_yaml};
 pub use memories::{MEMORIES_SUFFIX, memories_object};
 pub use merge::merged_plugins;

@@ -31,6 +31,8 @@ pub struct Reads {
     pub pods: CountedPods,
     /// Objects of other kinds, custom resources among them.
     pub kinds: Vec<ReadableKind>,
+    /// Those of the kinds without whose definition the plugin does not start.
+    pub required: Vec<KindId>,
     /// Those of the kinds of which only the object is read that is named like the node.
     pub of_node: Vec<KindId>,
     /// Whether [`Plugin::alike`](crate::Plugin::alike) says which pods are alike to the plugin, instead of the fields.
@@ -160,6 +162,7 @@ impl Reads {
             raw_objects: false,
             pods: CountedPods::default(),
             kinds: Vec::new(),
+            required: Vec::new(),
             of_node: Vec::new(),
             alike: false,
             resolved: false,
@@ -203,6 +206,14 @@ impl Reads {
     pub fn kind<K: Kind>(mut self) -> Self {
         self.kinds.push(ReadableKind::of::<K>());
         self
+    }
+
+    /// Also reads objects of kind `K`, and is of no use where the API server has no such kind: without the definition of the
+    /// custom resource the plugin does not start.
+    #[must_use]
+    pub fn required_kind<K: Kind>(mut self) -> Self {
+        self.required.push(K::ID);
+        self.kind::<K>()
     }
 
     /// Also reads the object of kind `K` that is named like the node and has no namespace, when it is asked about that node, and no
@@ -353,6 +364,11 @@ impl Reads {
         self.pods = self.pods.and(other.pods);
         self.alike |= other.alike;
         self.resolved |= other.resolved;
+        for kind in other.required {
+            if !self.required.contains(&kind) {
+                self.required.push(kind);
+            }
+        }
         for kind in other.kinds {
             if !self.kinds.iter().any(|known| known.is_same(&kind)) {
                 self.kinds.push(kind);

@@ -1,0 +1,16 @@
+//! The plugins of kubernetes-sigs/scheduler-plugins, as they behave at its head of August 2026. None is on by default: a profile
+//! switches them on.
+//!
+//! CrossNodePreemption is not among them: upstream has not compiled it since the preemption API moved.
+
+mod qos_sort;
+mod requests;
+
+pub use qos_sort::QosSort;
+pub use requests::plain_requests;
+
+use supercargo_framework::{DuplicatePlugin, Registry};
+
+pub(crate) fn register(registry: &mut Registry) -> Result<(), DuplicatePlugin> {
+    registry.register::<QosSort>()
+}

@@ -1,0 +1,49 @@
+//! What a pod asks for, as most of the community's plugins add it up.
+
+use supercargo_model::pod::Container;
+use supercargo_model::{PodSpec, ResourceList};
+
+/// The sum of the containers, raised to each init container, and the overhead on top. Unlike [`PodSpec::requests`], init containers
+/// that go on running are not added to the others, and what the pod asks for as a whole does not count: the plugins of the
+/// community have learnt of neither.
+pub fn plain_requests(spec: &PodSpec) -> ResourceList {
+    plain_sum(spec, |container| &container.resources.requests)
+}
+
+fn plain_sum(spec: &PodSpec, amounts: impl Fn(&Container) -> &ResourceList) -> ResourceList {
+    let mut sum = ResourceList::default();
+    spec.containers.iter().for_each(|container| sum.add(amounts(container)));
+    spec.init_containers.iter().for_each(|container| sum.raise_to(amounts(container)));
+    sum.add(&spec.overhead);
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use supercargo_model::names::resource;
+    use supercargo_testkit::{cluster, json, pod};
+
+    use super::*;
+
+    #[test]
+    fn init_containers_raise_the_sum_and_overhead_comes_on_top() {
+        let requests = |cpu: &str| json!({ "resources": { "requests": { "cpu": cpu } } });
+        for (what, init, cpu) in [
+            ("a small one fits in", requests("100m"), 350),
+            ("a large one raises the sum", requests("1"), 1_050),
+            (
+                "one that goes on running is not added",
+                json!({ "restartPolicy": "Always", "resources": { "requests": { "cpu": "200m" } } }),
+                350,
+            ),
+        ] {
+            let spec = json!({ "initContainers": [init], "overhead": { "cpu": "50m" }, "resources": { "requests": { "cpu": "9" } } });
+            let pod = pod("a")
+                .container(requests("100m"))
+                .container(requests("200m"))
+                .with(json!({ "spec": spec }));
+            let pod = cluster().pod(pod);
+            assert_eq!(plain_requests(&pod.spec).amount(resource::CPU), cpu, "{what}");
+        }
+    }
+}
