@@ -20,8 +20,9 @@ fn plain_sum(spec: &PodSpec, amounts: impl Fn(&Container) -> &ResourceList) -> R
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
     use supercargo_model::names::resource;
-    use supercargo_testkit::{cluster, json, pod};
+    use supercargo_testkit::{cluster, pod};
 
     use super::*;
 
@@ -37,12 +38,13 @@ mod tests {
                 350,
             ),
         ] {
-            let spec = json!({ "initContainers": [init], "overhead": { "cpu": "50m" }, "resources": { "requests": { "cpu": "9" } } });
-            let pod = pod("a")
-                .container(requests("100m"))
-                .container(requests("200m"))
-                .with(json!({ "spec": spec }));
-            let pod = cluster().pod(pod);
+            let spec = json!({
+                "containers": [requests("100m"), requests("200m")],
+                "initContainers": [init],
+                "overhead": { "cpu": "50m" },
+                "resources": { "requests": { "cpu": "9" } },
+            });
+            let pod = cluster().pod(pod("a").with(json!({ "spec": spec })));
             assert_eq!(plain_requests(&pod.spec).amount(resource::CPU), cpu, "{what}");
         }
     }

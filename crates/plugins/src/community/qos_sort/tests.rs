@@ -1,5 +1,6 @@
+use serde_json::json;
 use supercargo_model::Timestamp;
-use supercargo_testkit::{PodBuilder, check_points, check_reads, cluster, json, pod, trial};
+use supercargo_testkit::{PodBuilder, check_points, check_reads, cluster, pod, trial};
 
 use super::*;
 
