@@ -3,14 +3,29 @@
 //!
 //! CrossNodePreemption is not among them: upstream has not compiled it since the preemption API moved.
 
+mod node_metadata;
+mod node_resources_allocatable;
+mod normalize;
+mod pod_state;
+mod preemption_toleration;
 mod qos_sort;
 mod requests;
 
+pub use node_metadata::{NodeMetadata, NodeMetadataArgs};
+pub use node_resources_allocatable::{
+    NodeResourcesAllocatable, NodeResourcesAllocatableArgs, ResourceWeight,
+};
+pub use pod_state::PodState;
+pub use preemption_toleration::{PreemptionToleration, PriorityClass};
 pub use qos_sort::QosSort;
 pub use requests::plain_requests;
 
 use supercargo_framework::{DuplicatePlugin, Registry};
 
 pub(crate) fn register(registry: &mut Registry) -> Result<(), DuplicatePlugin> {
-    registry.register::<QosSort>()
+    registry.register::<QosSort>()?;
+    registry.register::<NodeMetadata>()?;
+    registry.register::<PodState>()?;
+    registry.register::<NodeResourcesAllocatable>()?;
+    registry.register::<PreemptionToleration>()
 }
