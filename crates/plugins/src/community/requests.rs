@@ -1,5 +1,6 @@
 //! What a pod asks for, as most of the community's plugins add it up.
 
+use supercargo_model::names::resource;
 use supercargo_model::pod::Container;
 use supercargo_model::{PodSpec, ResourceList};
 
@@ -8,6 +9,26 @@ use supercargo_model::{PodSpec, ResourceList};
 /// community have learnt of neither.
 pub fn plain_requests(spec: &PodSpec) -> ResourceList {
     plain_sum(spec, |container| &container.resources.requests)
+}
+
+/// How much cpu, in thousandths of a core, and memory, in bytes, come of that.
+pub(super) fn plain_amounts(spec: &PodSpec) -> [i64; 2] {
+    amounts_of(spec, |container| &container.resources.requests)
+}
+
+/// The same of the limits.
+pub(super) fn plain_limit_amounts(spec: &PodSpec) -> [i64; 2] {
+    amounts_of(spec, |container| &container.resources.limits)
+}
+
+/// Every container's amount is rounded up to whole units before they are added, as upstream does.
+fn amounts_of(spec: &PodSpec, list: impl Fn(&Container) -> &ResourceList) -> [i64; 2] {
+    [resource::CPU, resource::MEMORY].map(|name| {
+        let running =
+            spec.containers.iter().map(|container| list(container).amount(name)).fold(0, i64::wrapping_add);
+        let starting = spec.init_containers.iter().map(|container| list(container).amount(name)).max();
+        running.max(starting.unwrap_or(0)).wrapping_add(spec.overhead.amount(name))
+    })
 }
 
 fn plain_sum(spec: &PodSpec, amounts: impl Fn(&Container) -> &ResourceList) -> ResourceList {
@@ -21,7 +42,6 @@ fn plain_sum(spec: &PodSpec, amounts: impl Fn(&Container) -> &ResourceList) -> R
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use supercargo_model::names::resource;
     use supercargo_testkit::{cluster, pod};
 
     use super::*;
