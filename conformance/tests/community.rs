@@ -12,13 +12,8 @@ use vector_files::{lines, report, vectors};
 const MISSING: &[&str] = &[
     "CapacityScheduling",
     "Coscheduling",
-    "LoadVariationRiskBalancing",
-    "LowRiskOverCommitment",
     "NetworkOverhead",
     "NodeResourceTopologyMatch",
-    "Peaks",
-    "SySched",
-    "TargetLoadPacking",
     "TopologicalSort",
 ];
 

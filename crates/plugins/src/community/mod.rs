@@ -10,6 +10,8 @@ mod pod_state;
 mod preemption_toleration;
 mod qos_sort;
 mod requests;
+mod sysched;
+mod trimaran;
 
 pub use node_metadata::{NodeMetadata, NodeMetadataArgs};
 pub use node_resources_allocatable::{
@@ -19,6 +21,12 @@ pub use pod_state::PodState;
 pub use preemption_toleration::{PreemptionToleration, PriorityClass};
 pub use qos_sort::QosSort;
 pub use requests::plain_requests;
+pub use sysched::{ClusterSeccompProfile, SeccompProfile, SySched, SySchedArgs};
+pub use trimaran::{
+    LoadVariationRiskBalancing, LoadVariationRiskBalancingArgs, LowRiskOverCommitment,
+    LowRiskOverCommitmentArgs, Measured, MetricProvider, NodeLoad, Peaks, PeaksArgs, PowerModel,
+    TargetLoadPacking, TargetLoadPackingArgs, Usage,
+};
 
 use supercargo_framework::{DuplicatePlugin, Registry};
 
@@ -27,5 +35,7 @@ pub(crate) fn register(registry: &mut Registry) -> Result<(), DuplicatePlugin> {
     registry.register::<NodeMetadata>()?;
     registry.register::<PodState>()?;
     registry.register::<NodeResourcesAllocatable>()?;
-    registry.register::<PreemptionToleration>()
+    registry.register::<PreemptionToleration>()?;
+    registry.register::<SySched>()?;
+    trimaran::register(registry)
 }

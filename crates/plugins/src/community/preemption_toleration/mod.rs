@@ -74,11 +74,11 @@ impl Plugin for PreemptionToleration {
             PodField::PreemptionPolicy,
             PodField::PriorityClass,
             PodField::Status,
-            PodField::Progress,
         ];
         Reads::nothing()
             .pod(&pod)
             .node(&[NodeField::Name, NodeField::Pods])
+            .progress_of_pods()
             .kind::<PodDisruptionBudget>()
             .kind::<PriorityClass>()
             .time()
