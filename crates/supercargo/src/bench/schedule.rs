@@ -27,7 +27,7 @@ use super::nodes::{NodeKind, NodeMaker};
 use super::scene::{NOW, engine_options};
 use super::{NODES_MAX, PODS_MAX};
 use crate::outcome::Outcome;
-use plugins::{PERMITTED_TOGETHER, add_ageing, add_gangs};
+use plugins::{PERMITTED_TOGETHER, add_ageing, add_gangs, add_qos_sort};
 use report::{Report, table};
 
 /// More runs are taken for a mistake.
@@ -67,7 +67,7 @@ struct Workload {
     change: fn(&mut Profile) -> anyhow::Result<()>,
 }
 
-const WORKLOADS: [Workload; 3] = [
+const WORKLOADS: &[Workload] = &[
     Workload { name: "default", description: "The default profile", change: |_| Ok(()) },
     Workload {
         name: "ageing",
@@ -78,6 +78,11 @@ const WORKLOADS: [Workload; 3] = [
         name: "gangs",
         description: "Pods wait at Permit, and go when ten of them have a node",
         change: add_gangs,
+    },
+    Workload {
+        name: "qos-sort",
+        description: "QOSSort puts pods in order by priority and quality of service",
+        change: add_qos_sort,
     },
 ];
 

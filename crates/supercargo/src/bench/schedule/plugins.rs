@@ -10,6 +10,7 @@ use supercargo_framework::{
     Profile, QueueRank, QueueSort, QueuedPod, Reads, Registry,
 };
 use supercargo_model::NodeRef;
+use supercargo_plugins::community::QosSort;
 
 /// So many pods are permitted together.
 pub(super) const PERMITTED_TOGETHER: usize = 10;
@@ -47,6 +48,12 @@ pub(super) fn add_ageing(profile: &mut Profile) -> anyhow::Result<()> {
 /// Lets pods wait at Permit.
 pub(super) fn add_gangs(profile: &mut Profile) -> anyhow::Result<()> {
     add::<Gangs>(profile, Point::Permit)
+}
+
+/// Sorts pods by what is promised to them.
+pub(super) fn add_qos_sort(profile: &mut Profile) -> anyhow::Result<()> {
+    profile.queue_sort.clear();
+    add::<QosSort>(profile, Point::QueueSort)
 }
 
 fn add<P: Plugin>(profile: &mut Profile, point: Point) -> anyhow::Result<()> {
