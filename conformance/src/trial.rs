@@ -223,7 +223,7 @@ impl<'c> Trial<'c> {
             by_place.insert(keys.len() - after, &keys[a]);
         }
         let is_order = by_place.len() == keys.len();
-        let order = by_place.into_values().cloned().filter(|_| is_order).collect();
+        let order = by_place.into_values().filter(|_| is_order).cloned().collect();
         let row = |row: &Vec<bool>| row.iter().map(|less| if *less { '1' } else { '0' }).collect();
         (order, less.iter().map(row).collect())
     }

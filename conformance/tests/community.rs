@@ -18,6 +18,7 @@ const MISSING: &[&str] = &[
 ];
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "whoever runs the test says which cases, by the environment")]
 fn our_verdicts_are_those_of_the_community_plugins() {
     let registry = supercargo_plugins::registry();
     for plugin in MISSING {

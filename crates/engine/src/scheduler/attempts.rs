@@ -25,7 +25,7 @@ pub(super) struct Failure {
     /// What is told to people.
     pub(super) message: String,
     /// What the plugin that is to blame said, or what broke.
-    pub(super) words: String,
+    pub(super) words: Box<str>,
     /// The plugins to blame.
     pub(super) rejectors: BTreeSet<&'static str>,
     pub(super) pending: BTreeSet<&'static str>,
@@ -37,7 +37,7 @@ impl Failure {
     pub(super) fn error(message: String) -> Self {
         Failure {
             is_rejected: false,
-            words: message.clone(),
+            words: message.as_str().into(),
             message,
             rejectors: BTreeSet::new(),
             pending: BTreeSet::new(),
@@ -50,7 +50,7 @@ impl Failure {
         Failure {
             is_rejected: true,
             message: format!("0/1 nodes are available: 1 {message}."),
-            words: message.to_owned(),
+            words: message.into(),
             rejectors: BTreeSet::from([plugin]),
             pending: BTreeSet::new(),
             nomination: Nomination::Clear,
@@ -179,7 +179,7 @@ impl Scheduler {
                 let failure = Failure {
                     is_rejected: true,
                     message: message.clone(),
-                    words: message.clone(),
+                    words: message.as_str().into(),
                     rejectors: plugins.clone(),
                     pending: pending.clone(),
                     nomination: nomination.clone(),

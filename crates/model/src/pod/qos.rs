@@ -103,7 +103,7 @@ mod tests {
         let of = |containers: &[Value]| class_of(&json!({ "containers": containers }), &json!({}));
         let whole = container(both.clone(), both.clone());
         assert_eq!(of(&[container(json!({}), json!({}))]), QosClass::BestEffort);
-        assert_eq!(of(&[whole.clone()]), QosClass::Guaranteed);
+        assert_eq!(of(std::slice::from_ref(&whole)), QosClass::Guaranteed);
         assert_eq!(
             of(&[container(json!({ "cpu": "1000m", "memory": "1024Mi" }), both.clone())]),
             QosClass::Guaranteed

@@ -20,7 +20,7 @@ impl Beta {
     /// The distribution with that mean and that deviation; none if there is none.
     pub(super) fn matching(mean: f64, deviation: f64) -> Option<Self> {
         let variance = deviation * deviation;
-        if mean < 0.0 || mean > 1.0 || variance <= 0.0 || variance >= mean * (1.0 - mean) {
+        if !(0.0..=1.0).contains(&mean) || variance <= 0.0 || variance >= mean * (1.0 - mean) {
             return None;
         }
         let size = (mean * (1.0 - mean) / variance - 1.0).max(f64::from_bits(1));
