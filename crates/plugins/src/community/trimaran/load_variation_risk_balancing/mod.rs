@@ -104,7 +104,9 @@ impl LoadVariationRiskBalancing {
         .mean_and_deviation();
         let sensitivity = self.args.safe_variance_sensitivity.unwrap_or(1.0);
         let margin = self.args.safe_variance_margin.unwrap_or(1.0);
-        let deviation = clamped(deviation.powf(1.0 / sensitivity) * margin, 1.0);
+        // The first root is the number itself, and roots take a while.
+        let root = if sensitivity == 1.0 { deviation } else { deviation.powf(1.0 / sensitivity) };
+        let deviation = clamped(root * margin, 1.0);
         (1.0 - f64::midpoint(mean, deviation)) * MAX_NODE_SCORE as f64
     }
 }
