@@ -67,10 +67,15 @@ pub struct NodeNumber;
 
 /// Adds one of these plugins to a profile, at its points, behind all others.
 pub fn add<P: Plugin>(profile: &mut Profile, weight: i64) {
+    add_with::<P>(profile, weight, None);
+}
+
+/// The same with these arguments, which have to be right.
+pub fn add_with<P: Plugin>(profile: &mut Profile, weight: i64, args: Option<&serde_json::Value>) {
     let mut registry = Registry::default();
     registry.register::<P>().expect("it is the only one");
     let plugin = registry.get(P::NAME).expect("it was just registered");
-    let instance = plugin.make(None).expect("it takes no arguments");
+    let instance = plugin.make(args).expect("it takes these arguments");
     for point in Point::ALL {
         profile.add(&instance, point, weight);
     }
@@ -198,17 +203,22 @@ impl Score for LeastTraffic {
     }
 
     fn normalize(&self, _: &Cycle<'_>, scores: &mut [NodeScore]) -> Status {
-        let values = || scores.iter().map(|score| score.score);
-        let (lowest, highest) = (values().min().unwrap_or(0), values().max().unwrap_or(0));
-        let range = highest.saturating_sub(lowest).max(1);
-        for score in scores {
-            score.score = (highest - score.score) * 100 / range;
-        }
+        least_first(scores);
         Status::success()
     }
 
     fn normalization(&self) -> Normalization {
         Normalization::ByRange
+    }
+}
+
+/// Turns amounts around: 100 for the lowest, 0 for the highest.
+pub fn least_first(scores: &mut [NodeScore]) {
+    let values = || scores.iter().map(|score| score.score);
+    let (lowest, highest) = (values().min().unwrap_or(0), values().max().unwrap_or(0));
+    let range = highest.saturating_sub(lowest).max(1);
+    for score in scores {
+        score.score = (highest - score.score) * 100 / range;
     }
 }
 

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
-use supercargo_config::is_default_plugin;
 use supercargo_engine::{
     EngineOptions, Evaluation, Indexing, Observation, Outcome, PodPlace, Rules, Scheduler, SchedulerOptions,
     Seed,
@@ -32,6 +31,24 @@ const CUSTOM_GROUPS: [&str; 5] = [
     "appgroup.diktyo.x-k8s.io",
     "networktopology.diktyo.x-k8s.io",
     "security-profiles-operator.x-k8s.io",
+];
+/// The plugins whose cases are lived through: those of kubernetes-sigs/scheduler-plugins.
+const COMMUNITY: [&str; 15] = [
+    "CapacityScheduling",
+    "Coscheduling",
+    "LoadVariationRiskBalancing",
+    "LowRiskOverCommitment",
+    "NetworkOverhead",
+    "NodeMetadata",
+    "NodeResourceTopologyMatch",
+    "NodeResourcesAllocatable",
+    "Peaks",
+    "PodState",
+    "PreemptionToleration",
+    "QOSSort",
+    "SySched",
+    "TargetLoadPacking",
+    "TopologicalSort",
 ];
 /// The QueueSort plugin of Kubernetes, about whose order nobody asks.
 const PRIORITY_SORT: &str = "PrioritySort";
@@ -72,9 +89,9 @@ struct Header<'a> {
 }
 
 impl<'c> Trial<'c> {
-    /// Whether there is more to such a profile than where a pod goes: it has plugins that are not Kubernetes' own.
+    /// Whether there is more to such a profile than where a pod goes: it has plugins of the community.
     pub(crate) fn is_needed(profile: &Profile) -> bool {
-        profile.plugins().iter().any(|plugin| !is_default_plugin(plugin.name))
+        profile.plugins().iter().any(|plugin| COMMUNITY.contains(&plugin.name))
     }
 
     /// Shows a scheduler everything that the case has.

@@ -2,7 +2,8 @@
 
 mod vector_files;
 
-use supercargo_conformance::{CaseVerdict, Difference, Judge, compare};
+use serde_json::value::RawValue;
+use supercargo_conformance::{Case, CaseVerdict, Difference, Judge, compare};
 use vector_files::{lines, report, vectors};
 
 #[test]
@@ -23,6 +24,53 @@ fn our_verdicts_are_the_oracles() {
         differences.extend(compare(&expected, &actual));
     }
     assert!(pods > 1_000, "only {pods} verdicts were compared: are the vectors there?");
+    assert!(differences.is_empty(), "{} over {pods} pods", report(&differences));
+}
+
+/// A profile that has NetworkTraffic and QosAware beside the default plugins.
+const WITH_OTHERS: &str = r#"{
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [{
+        "plugins": {
+            "queueSort": {"enabled": [{"name": "QosAware"}], "disabled": [{"name": "*"}]},
+            "score": {"enabled": [{"name": "NetworkTraffic", "weight": 3}]},
+            "reserve": {"enabled": [{"name": "NetworkTraffic"}, {"name": "QosAware"}]},
+            "preBind": {"enabled": [{"name": "QosAware"}]},
+            "postBind": {"enabled": [{"name": "QosAware"}]}
+        },
+        "pluginConfig": [{"name": "NetworkTraffic", "args": {"prometheusAddress": "http://prometheus:9090"}}]
+    }]
+}"#;
+/// What NetworkTraffic gives every node as long as Prometheus says nothing, by its weight.
+const UNKNOWN_TRAFFIC: i64 = 3 * 50;
+
+#[test]
+fn the_others_say_the_same_beside_network_traffic_and_qos_aware() {
+    let registry = supercargo_plugins::registry();
+    let mut judge = Judge::new(&registry).checking_index();
+    let config: Box<RawValue> = serde_json::from_str(WITH_OTHERS).expect("a configuration");
+    let (mut pods, mut differences) = (0, Vec::new());
+    let cases = lines(&vectors().join("cases.jsonl.gz"));
+    for (case, expected) in cases.zip(lines(&vectors().join("verdicts.jsonl.gz"))) {
+        let mut case: Case<'_> = serde_json::from_str(&case).expect("a case");
+        let expected: CaseVerdict = serde_json::from_str(&expected).expect("a verdict");
+        if case.config.is_some() {
+            continue;
+        }
+        case.config = Some(&config);
+        let mut actual = judge.judge(&case);
+        for verdict in actual.verdicts.iter_mut().flatten() {
+            let traffic = verdict.scores.remove("NetworkTraffic").unwrap_or_default();
+            pods += usize::from(!traffic.is_empty());
+            for (node, points) in traffic {
+                assert_eq!(points, UNKNOWN_TRAFFIC);
+                verdict.total.entry(node).and_modify(|total| *total -= points);
+            }
+        }
+        differences.extend(compare(&expected, &actual));
+    }
+    assert!(pods > 1_000, "NetworkTraffic scored for only {pods} pods");
     assert!(differences.is_empty(), "{} over {pods} pods", report(&differences));
 }
 

@@ -182,12 +182,15 @@ class Cluster:
         port = port or self.port
         path = self.file(f"{user}-{port}.kubeconfig")
         server = {"server": f"https://127.0.0.1:{port}", "certificate-authority": str(self.authority)}
-        path.write_text(json.dumps({
+        text = json.dumps({
             "apiVersion": "v1", "kind": "Config", "current-context": "e2e",
             "clusters": [{"name": "e2e", "cluster": server}],
             "users": [{"name": user, "user": credentials or {"token": self.tokens[user]}}],
             "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": user}}],
-        }))
+        })
+        # Somebody may be reading what is there.
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
         return path
 
     def compact(self):

@@ -1,9 +1,13 @@
 """A real Prometheus, and pages that it scrapes, which say whatever a test likes."""
 
+import http
 import http.server
 import json
 import shutil
 import threading
+import urllib.error
+import urllib.parse
+import urllib.request
 
 from harness import settings
 from harness.processes import Process, free_port
@@ -43,16 +47,17 @@ class Page:
 
 
 class Prometheus:
-    """Scrapes pages five times a second. It can be killed and started again, on the same port and with what it knew."""
+    """Scrapes pages five times a second. It can be killed and started again, on the same port and with what it knew. `how` is more of what
+    a scrape configuration says."""
 
-    def __init__(self, folder, targets):
+    def __init__(self, folder, targets, **how):
         self.folder = folder
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         (folder / "prometheus.yml").write_text(json.dumps({
             "scrape_configs": [{
                 "job_name": "nodes", "scrape_interval": "200ms", "scrape_timeout": "200ms", "honor_labels": True,
-                "static_configs": [{"targets": targets}],
+                "static_configs": [{"targets": targets}], **how,
             }],
         }))
 
@@ -62,3 +67,17 @@ class Prometheus:
             f"--web.listen-address=127.0.0.1:{self.port}", "--log.level=warn",
         ], self.folder / "prometheus.log")
         return self.process
+
+
+def ask(url, query):
+    """The values of the answer to a query; none if nobody answers yet. A query that is wrong is an error."""
+    try:
+        with urllib.request.urlopen(f"{url}/api/v1/query?{urllib.parse.urlencode({'query': query})}", timeout=5) as answer:
+            found = json.load(answer)["data"]["result"]
+    except urllib.error.HTTPError as error:
+        if error.code != http.HTTPStatus.SERVICE_UNAVAILABLE:
+            raise AssertionError(f"{query}: {error.read().decode()}") from None
+        return []
+    except OSError:
+        return []
+    return [float(series["value"][1]) for series in found]

@@ -373,7 +373,8 @@ struct Expected {
     evaluation: Evaluation,
 }
 
-fn outcome(evaluation: &Evaluation, cluster: &Snapshot) -> Outcome {
+/// What comes of an evaluation.
+pub(crate) fn outcome(evaluation: &Evaluation, cluster: &Snapshot) -> Outcome {
     if let Some(error) = &evaluation.error {
         return Outcome::Failed { error: error.clone() };
     }
@@ -399,7 +400,7 @@ fn outcome(evaluation: &Evaluation, cluster: &Snapshot) -> Outcome {
 }
 
 /// Whether two outcomes are equal in every part.
-fn compare(expected: &Outcome, actual: &Outcome) -> Result<(), String> {
+pub(crate) fn compare(expected: &Outcome, actual: &Outcome) -> Result<(), String> {
     match (expected, actual) {
         (
             Outcome::Place { row, node, score, evaluated, feasible, plans },
@@ -443,7 +444,8 @@ fn compare(expected: &Outcome, actual: &Outcome) -> Result<(), String> {
     }
 }
 
-fn same<T: PartialEq + Debug>(part: &str, expected: &T, actual: &T) -> Result<(), String> {
+/// Whether a part of two outcomes is equal.
+pub(crate) fn same<T: PartialEq + Debug>(part: &str, expected: &T, actual: &T) -> Result<(), String> {
     if expected == actual {
         return Ok(());
     }
@@ -458,9 +460,15 @@ impl Coverage {
     /// Whether everything that the histories are for has happened, and often enough.
     pub(crate) fn check(&self, expected: &[&str], least: u64) {
         let features: Vec<String> = feature_names().map(|name| format!("feature: {name}")).collect();
-        let expected = expected.iter().copied().chain(features.iter().map(String::as_str));
-        let seldom: Vec<(&str, u64)> =
-            expected.map(|what| (what, self.get(what))).filter(|(_, count)| *count < least).collect();
+        let expected: Vec<&str> =
+            expected.iter().copied().chain(features.iter().map(String::as_str)).collect();
+        self.check_only(&expected, least);
+    }
+
+    /// The same for these things alone, whatever features pods have.
+    pub(crate) fn check_only(&self, expected: &[&str], least: u64) {
+        let counts = expected.iter().map(|what| (*what, self.get(what)));
+        let seldom: Vec<(&str, u64)> = counts.filter(|(_, count)| *count < least).collect();
         assert!(seldom.is_empty(), "happened less than {least} times: {seldom:?}\nof\n{self}");
     }
 
@@ -479,18 +487,22 @@ impl Coverage {
             ("index: decided row by row", statistics.row_by_row),
         ];
         for (what, count) in counts {
-            *self.0.entry(what.to_owned()).or_default() += count;
+            self.add(what, count);
         }
     }
 
-    fn count(&mut self, what: &str) {
+    pub(crate) fn add(&mut self, what: &str, times: u64) {
+        *self.0.entry(what.to_owned()).or_default() += times;
+    }
+
+    pub(crate) fn count(&mut self, what: &str) {
         match self.0.get_mut(what) {
             Some(count) => *count += 1,
             None => drop(self.0.insert(what.to_owned(), 1)),
         }
     }
 
-    fn count_if(&mut self, condition: bool, what: &str) {
+    pub(crate) fn count_if(&mut self, condition: bool, what: &str) {
         if condition {
             self.count(what);
         }

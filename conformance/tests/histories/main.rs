@@ -7,6 +7,7 @@
 //! `HISTORIES=100000 cargo test --release -p supercargo-conformance --test histories` runs longer, `SEED=…` begins
 //! with that history. One that fails is cut down to the few steps that matter, and printed.
 
+mod answers;
 mod chance;
 mod court;
 mod planted;

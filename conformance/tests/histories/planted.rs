@@ -296,7 +296,7 @@ fn find<S: Subject>(
     }
 }
 
-/// What the index keeps of domains goes stale: only builds for tests have these bugs.
+/// What the index keeps of domains and of rows goes stale: only builds for tests have these bugs.
 #[cfg(feature = "planted-bugs")]
 #[test]
 fn planted_bugs_of_the_index_are_found() {
@@ -304,10 +304,15 @@ fn planted_bugs_of_the_index_are_found() {
     use supercargo_engine::planted::{Bug, plant};
     // Classes have planes of their own at once.
     let limits = IndexLimits { domains: 1, singles: 0, ..IndexLimits::default() };
-    for bug in [Bug::DomainsStay, Bug::DomainsAreNotCountedAgain] {
+    let bugs: [(Bug, fn(&Setup) -> bool); 3] = [
+        (Bug::DomainsStay, Setup::is_racked),
+        (Bug::DomainsAreNotCountedAgain, Setup::is_racked),
+        (Bug::TouchedRowsStay, Setup::is_claimed),
+    ];
+    for (bug, is_likely) in bugs {
         plant(Some(bug));
-        let racked = |seed: &u64| Setup::new(*seed, Profiles::all().count()).is_racked();
-        let seeds = (0..HISTORIES).filter(racked).collect();
+        let likely = |seed: &u64| is_likely(&Setup::new(*seed, Profiles::all().count()));
+        let seeds = (0..HISTORIES).filter(likely).collect();
         let budget = Budget { seeds, indexing: Indexing::On, shrinking: 0 };
         let make_engine = |profiles, options| Engine::new(profiles, options).with_index_limits(limits);
         let found = compare_histories(make_engine, &budget);

@@ -14,6 +14,8 @@ pub(crate) const SCHEDULERS: [&str; 4] = ["default-scheduler", "second", "third"
 
 /// How many profiles, the last ones, have plugins that others write.
 pub(crate) const SAMPLED: usize = 8;
+/// Those of them, by their place, that have a score which is normalised by its range.
+pub(crate) const RANGED: [usize; 3] = [3, 6, 7];
 
 /// All profiles, each read once.
 #[derive(Debug)]

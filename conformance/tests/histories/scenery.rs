@@ -346,7 +346,13 @@ fn attachment(chance: &mut Chance, node_names: &[&str]) -> Value {
 }
 
 fn csi_node(chance: &mut Chance, node_names: &[&str]) -> Value {
-    let driver = |name: &&str| json!({ "name": name, "nodeID": "n", "allocatable": { "count": chance.pick(&[0, 1, 2, 3, 5]) } });
+    csi_node_with(chance, node_names, &[0, 1, 2, 3, 5])
+}
+
+/// What one of these nodes says of its drivers: each takes one of these numbers of volumes.
+pub(crate) fn csi_node_with(chance: &mut Chance, node_names: &[&str], counts: &[i32]) -> Value {
+    let driver =
+        |name: &&str| json!({ "name": name, "nodeID": "n", "allocatable": { "count": chance.pick(counts) } });
     let drivers: Vec<Value> = DRIVERS.iter().map(driver).collect();
     json!({
         "apiVersion": "storage.k8s.io/v1",

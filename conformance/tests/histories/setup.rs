@@ -5,16 +5,16 @@ use supercargo_engine::{Rules, Ties};
 use supercargo_model::{KindId, ObjectKey};
 
 use crate::chance::Chance;
-use crate::profiles::SAMPLED;
+use crate::profiles::{RANGED, SAMPLED};
 use crate::scenery::{self, NODE_CHANGES};
 use crate::steps::{Decide, PodChange, Step, Then};
-use crate::templates::{APPS, Template, racked, template};
+use crate::templates::{APPS, Template, claimed, racked, template};
 use crate::world::World;
 
 /// A feature that many pods of a history have, and something that then happens more often than other things.
 pub(crate) type Focus = (&'static str, &'static str);
 
-const FOCUSES: [Focus; 25] = [
+const FOCUSES: [Focus; 27] = [
     ("images", "node images changed"),
     ("priority", "budget put"),
     ("priority", "pod confirmed"),
@@ -40,7 +40,12 @@ const FOCUSES: [Focus; 25] = [
     ("host ports", "pod moved"),
     ("soft spread", LOAD),
     ("host ports", LOAD),
+    ("required pod anti-affinity", LOAD),
+    ("hard spread", LOAD),
 ];
+
+/// Filters that count leave rows out of the range that a score is normalised by.
+const LEAVING_OUT: [&str; 2] = ["required pod anti-affinity", "hard spread"];
 
 /// What happens where there are many racks.
 const RACKED: [Focus; 4] = [
@@ -75,6 +80,8 @@ pub(crate) struct Setup {
     pub(crate) focus: Option<Focus>,
     /// There are many racks, and mostly pods that are spread over them.
     racked: bool,
+    /// Every node takes very few volumes, and most pods have claims and nothing else about them.
+    claimed: bool,
     /// Things happen after which the cluster depends on what was before, so it cannot be compared with a fresh one:
     /// pods that share a host port, and images that nodes do not agree on.
     pub(crate) odd: bool,
@@ -90,10 +97,12 @@ impl Setup {
         let mut focus = FOCUSES.get(seed as usize % (FOCUSES.len() + FOCUSES.len() / 4)).copied();
         // So many racks that rows are grouped by what is counted there, and few kinds of pods that are spread over them.
         let racked = focus.is_none() && seed % 2 == 1;
+        let claimed = focus.is_some_and(|(feature, _)| feature == "claims") && seed.is_multiple_of(2);
         let node_count = match (huge, large) {
             (true, _) => chance.between(4090, 4200),
             (_, true) => chance.between(70, 200),
-            _ if racked => chance.between(20, 48),
+            // In small clusters a few changes make the index look at all rows again.
+            _ if racked || claimed => chance.between(20, 48),
             _ => *chance.pick(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 12]),
         };
         let smallest_name = Rules { ties: Ties::SmallestName, ..Rules::LIVE };
@@ -112,8 +121,10 @@ impl Setup {
             // A third of them with the plugin that spreads pods by the counts of all racks.
             first = if chance.percent(33) { profile_count - 3 } else { first };
         }
-        if focus.is_some_and(|(_, often)| often == LOAD) {
-            first = profile_count - 1 - chance.below(SAMPLED);
+        if let Some((feature, LOAD)) = focus {
+            let sampled =
+                if LEAVING_OUT.contains(&feature) { *chance.pick(&RANGED) } else { chance.below(SAMPLED) };
+            first = profile_count - SAMPLED + sampled;
         }
         let mut profiles = vec![(first, percentage(chance))];
         for _ in 0..chance.below(3) {
@@ -136,11 +147,16 @@ impl Setup {
                 3 => 3000,
                 _ => chance.between(200, 800),
             },
-            recurring: if racked { chance.between(2, 5) } else { chance.between(3, 14) },
+            recurring: if racked || claimed { chance.between(2, 5) } else { chance.between(3, 14) },
             pods_per_node: *chance.pick(if full { &[8, 20] } else { &[1, 2, 3, 5, 8] }),
-            decisions: if racked { chance.between(85, 95) } else { chance.between(35, 80) },
+            decisions: match (racked, claimed) {
+                (true, _) => chance.between(85, 95),
+                (_, true) => chance.between(70, 85),
+                _ => chance.between(35, 80),
+            },
             focus,
             racked,
+            claimed,
             odd: chance.percent(12),
         }
     }
@@ -148,6 +164,11 @@ impl Setup {
     #[cfg(feature = "planted-bugs")]
     pub(crate) fn is_racked(&self) -> bool {
         self.racked
+    }
+
+    #[cfg(feature = "planted-bugs")]
+    pub(crate) fn is_claimed(&self) -> bool {
+        self.claimed
     }
 
     /// A template by number. The first few are used again and again, the others once.
@@ -159,6 +180,9 @@ impl Setup {
         }
         if self.racked && chance.percent(80) {
             return racked(chance);
+        }
+        if self.claimed && chance.percent(70) {
+            return claimed(chance);
         }
         let feature = self.focus.filter(|_| chance.percent(60)).map(|(feature, _)| feature);
         template(chance, self.profiles.len(), feature)
@@ -189,6 +213,12 @@ impl Generator {
         if chance.percent(80) {
             let objects = scenery::storage(&mut chance, 1).into_iter();
             prologue.extend(objects.map(|(what, object)| Step::PutObject { what, object }));
+        }
+        if setup.claimed {
+            for number in 0..setup.node_count {
+                let object = scenery::csi_node_with(&mut chance, &[&format!("n{number}")], &[1, 1, 2]);
+                prologue.push(Step::PutObject { what: "CSI node put", object });
+            }
         }
         prologue.reverse();
         Generator { chance, next_pod: 0, next_template: setup.recurring, version: 1, prologue, burst: (0, 0) }

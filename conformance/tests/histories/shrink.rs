@@ -1,12 +1,14 @@
 //! Makes a history shorter, as long as it still shows a difference.
 
-use crate::steps::Step;
-
 /// Lets steps happen: which one shows a difference, and what it is.
-type Replay<'a> = dyn FnMut(&[Step]) -> Option<(usize, String)> + 'a;
+type Replay<'a, S> = dyn FnMut(&[S]) -> Option<(usize, String)> + 'a;
 
 /// Leaves out as many steps as it can, first by halves, then by ever smaller parts, until it has tried so many.
-pub(crate) fn shrink(mut steps: Vec<Step>, replay: &mut Replay<'_>, budget: usize) -> (Vec<Step>, String) {
+pub(crate) fn shrink<S: Clone>(
+    mut steps: Vec<S>,
+    replay: &mut Replay<'_, S>,
+    budget: usize,
+) -> (Vec<S>, String) {
     let Some((last, mut difference)) = replay(&steps) else {
         return (steps, "a difference that does not show when the steps are repeated".to_owned());
     };
@@ -19,7 +21,7 @@ pub(crate) fn shrink(mut steps: Vec<Step>, replay: &mut Replay<'_>, budget: usiz
         let mut end = steps.len();
         while end > 0 && tried < budget {
             let begin = end.saturating_sub(size);
-            let shorter: Vec<Step> = [&steps[..begin], &steps[end..]].concat();
+            let shorter: Vec<S> = [&steps[..begin], &steps[end..]].concat();
             tried += shorter.len();
             if let Some((last, found)) = replay(&shorter) {
                 difference = found;

@@ -143,6 +143,17 @@ pub(crate) fn racked(chance: &mut Chance) -> Template {
     template
 }
 
+/// A small pod with claims.
+pub(crate) fn claimed(chance: &mut Chance) -> Template {
+    let resources = json!({ "requests": { "cpu": "50m", "memory": "10Mi" } });
+    let mut pod = json!({
+        "metadata": { "namespace": "default", "labels": { "app": chance.pick(&APPS) } },
+        "spec": { "schedulerName": SCHEDULERS[0], "containers": [{ "name": "main", "resources": resources }] },
+    });
+    claims(chance, &mut pod);
+    Template { features: vec!["claims"], pod }
+}
+
 impl Template {
     pub(crate) fn with_other_priority(mut self, chance: &mut Chance) -> Self {
         priority(chance, &mut self.pod);

@@ -6,6 +6,7 @@
 mod asking;
 mod dumping;
 mod keeping;
+mod looking;
 mod reloading;
 
 use std::borrow::Cow;
@@ -39,6 +40,7 @@ use crate::watch::{WatchEvent, Watched};
 use crate::watches::{Progress, Watches};
 use asking::{Inquirers, begin_to_ask};
 use keeping::Keeping;
+pub use looking::KnownCluster;
 use reloading::PendingReload;
 pub use reloading::ReloadRefused;
 
@@ -93,6 +95,11 @@ pub enum Command {
         request: PageRequest,
         /// Who wants to see it.
         answer: oneshot::Sender<RenderedPage>,
+    },
+    /// Give a copy of all that is known, to answer other schedulers' questions from.
+    Look {
+        /// Who wants to know; told none as long as not everything was listed.
+        answer: oneshot::Sender<Option<KnownCluster>>,
     },
     /// Go on with another configuration as soon as everything is listed that it needs, and say when that is done, or why not.
     /// Until then, and if it is refused, the one that runs goes on. One that waits is superseded by the next.
@@ -502,6 +509,8 @@ impl<O: Observer> Driver<O> {
                 };
                 let _ = answer.send(rendered);
             }
+            // Whoever asked may have gone.
+            Command::Look { answer } => _ = answer.send(self.look()),
             Command::Reload(replacement, done) => self.begin_reload(*replacement, done).await,
         }
     }

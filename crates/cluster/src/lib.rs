@@ -9,6 +9,7 @@
 #![warn(missing_docs)]
 
 mod backoff;
+mod binder;
 mod clock;
 mod driver;
 mod event_sink;
@@ -23,7 +24,8 @@ mod tasks;
 mod watch;
 mod watches;
 
-pub use driver::{Command, Driver, DriverOptions, ReloadRefused, RenderedPage, Replacement};
+pub use binder::bind;
+pub use driver::{Command, Driver, DriverOptions, KnownCluster, ReloadRefused, RenderedPage, Replacement};
 pub use heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
 pub use limited_log::{Admission, LOG_INTERVAL, LOG_LINES_MAX, LimitedLog, LogLimiter, Suppressed};
 pub use memory_store::MemoriesPlace;

@@ -119,6 +119,7 @@ impl OrderLog {
             }
             Observation::Queued { .. }
             | Observation::Counted { .. }
+            | Observation::Gauged { .. }
             | Observation::AnswerDropped
             | Observation::QuestionAsked { .. }
             | Observation::PointRan { .. }

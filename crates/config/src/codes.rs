@@ -127,10 +127,12 @@ codes! {
     PAGE_ADDRESS "C063" "unusable address of a page": "An IP address with a port that no other page has. Whoever can reach it reads the page.";
     QUERIES_COLLIDE "C064" "queries collide": "Two plugins, or one plugin in two profiles with different arguments, ask for facts that \
         would be the same objects of the cluster. Give both the same arguments, or enable one of them.";
+    PROGRAM "C065" "unusable program": "`programs` are started with the scheduler: up to eight, each with a name of its own and a command. No shell \
+        reads the command; for a shell's words, make the shell the command.";
 
     // Conversion.
-    NO_POLICY "C070" "Policy not given": "The plugins are chosen by a Policy that lives elsewhere. Give it as well: \
-        `supercargo config convert CONFIG POLICY`.";
+    NO_POLICY "C070" "Policy not given": "The plugins are chosen by a Policy that lives elsewhere, and cannot be read there. A file must be where \
+        the configuration says; a ConfigMap is not fetched. Or give it as well: `supercargo config convert CONFIG POLICY`.";
     ALGORITHM_SOURCE "C071" "algorithmSource makes no sense": "It names one provider, `DefaultProvider` or \
         `ClusterAutoscalerProvider`, or one place of a Policy.";
     POLICY_COMBINED "C072" "Policy and plugins together": "A Policy chooses all plugins. Releases that read profiles \

@@ -6,6 +6,7 @@ use crate::codes::{self, Code};
 use crate::defaults;
 use crate::document::{self, Parsed};
 use crate::fields::{self, Object, Read};
+use crate::legacy::algorithm::{self, PolicyPlace};
 use crate::legacy::{self, Document, Release};
 use crate::nearest::did_you_mean;
 use crate::other_kinds;
@@ -51,11 +52,33 @@ pub fn read(text: &str) -> Reading {
 }
 
 fn read_all(texts: &[&str]) -> Reading {
-    let mut reader = Reader::default();
-    for (file, text) in texts.iter().enumerate() {
-        reader.read_file(text, file);
+    Reader::of(texts).finish()
+}
+
+/// As [`read`], of several files; a Policy that the configuration names, and that is not among them, is what `fetch` returns. An error
+/// says why there is none.
+pub fn read_with_policy(
+    texts: &[&str],
+    fetch: impl FnOnce(&PolicyPlace) -> Result<String, String>,
+) -> Reading {
+    let mut reader = Reader::of(texts);
+    let place = match &reader.old {
+        Some((release, document)) if reader.policy.is_none() => {
+            algorithm::policy_place(&document.fields, release)
+        }
+        _ => None,
+    };
+    let Some(place) = place else { return reader.finish() };
+    reader.take_policy(&place, fetch(&place), texts.len());
+    let mut reading = reader.finish();
+    for problem in reading.problems.iter_mut() {
+        if problem.position.is_some_and(|position| position.file == texts.len())
+            && let PolicyPlace::File { path } = &place
+        {
+            problem.file = Some(path.clone());
+        }
     }
-    reader.finish()
+    reading
 }
 
 /// What was read so far.
@@ -66,9 +89,51 @@ struct Reader {
     own: Option<SupercargoConfiguration>,
     old: Option<(&'static Release, Document)>,
     policy: Option<Document>,
+    /// Whether the Policy that the configuration names was looked for in vain, which has been said.
+    has_no_policy: bool,
 }
 
 impl Reader {
+    fn of(texts: &[&str]) -> Self {
+        let mut reader = Reader::default();
+        for (file, text) in texts.iter().enumerate() {
+            reader.read_file(text, file);
+        }
+        reader
+    }
+
+    /// Takes the Policy that the configuration names, which is the file of this number.
+    fn take_policy(&mut self, place: &PolicyPlace, fetched: Result<String, String>, file: usize) {
+        let fault = match fetched {
+            Ok(text) => {
+                let mut reader = Reader::default();
+                reader.read_file(&text, file);
+                if let PolicyPlace::File { path } = place {
+                    reader.problems.iter_mut().for_each(|problem| problem.file = Some(path.clone()));
+                }
+                self.policy = reader.policy;
+                let is_said = reader.problems.has_errors();
+                self.problems.extend(reader.problems);
+                (self.policy.is_none() && !is_said).then(|| "holds no Policy".to_owned())
+            }
+            Err(reason) => Some(reason),
+        };
+        // That it was not given would be said otherwise.
+        self.has_no_policy = self.policy.is_none();
+        if let (Some(fault), Some((_, document))) = (fault, &self.old) {
+            let field = fields::below(algorithm::NAME, place.field());
+            let path = fields::below(&document.path, &field);
+            let message = format!("the plugins are chosen by a Policy in {place}, which {fault}");
+            let hint = match place {
+                PolicyPlace::File { .. } => format!("put it there, or {}", algorithm::HOW_TO_GIVE),
+                PolicyPlace::ConfigMap { .. } => algorithm::HOW_TO_GIVE.to_owned(),
+            };
+            let problem = Problem::new(&codes::NO_POLICY, path, message).with_hint(hint);
+            let position = document.places.nearest(&problem.path);
+            self.problems.push(problem.at(position));
+        }
+    }
+
     fn read_file(&mut self, text: &str, file: usize) {
         let known = self.problems.len();
         let documents = document::parse(text, "", file, &mut self.problems);
@@ -199,7 +264,7 @@ impl Reader {
     }
 
     fn finish(self) -> Reading {
-        let Reader { mut problems, kube, own, old, policy } = self;
+        let Reader { mut problems, kube, own, old, policy, has_no_policy } = self;
         let converted = |kube, path| Some((kube, Origin { path, is_converted: true, ..Origin::default() }));
         let known = problems.len();
         let kube = match (kube, old) {
@@ -218,6 +283,12 @@ impl Reader {
             }
             (None, Some((release, document))) => {
                 let kube = legacy::convert(&document, release, policy.as_ref(), &mut problems);
+                let mut number = 0;
+                problems.retain(|problem| {
+                    number += 1;
+                    // Why there is none has been said.
+                    !has_no_policy || number <= known || problem.code != codes::NO_POLICY.id
+                });
                 converted(kube, document.path)
             }
             (None, None) => policy

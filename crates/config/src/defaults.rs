@@ -41,7 +41,7 @@ pub(crate) fn default_plugins() -> Plugins {
 }
 
 /// Whether a plugin is one of the default profile.
-pub fn is_default_plugin(name: &str) -> bool {
+pub(crate) fn is_default_plugin(name: &str) -> bool {
     DEFAULT_PLUGINS.iter().any(|(known, _)| *known == name)
 }
 

@@ -43,13 +43,13 @@ mod words;
 
 pub use build::{build_profile, build_profiles};
 pub use bytes::Bytes;
-pub use decode::{Loaded, load, load_all, read};
-pub use defaults::is_default_plugin;
+pub use decode::{Loaded, load, load_all, read, read_with_policy};
 pub use effective::{effective, print_yaml, to_yaml};
+pub use legacy::algorithm::PolicyPlace;
 pub use memories::{MEMORIES_SUFFIX, memories_object};
 pub use merge::merged_plugins;
 pub use minimal::{minimal_json, minimal_yaml};
-pub use own::{PageAddress, SupercargoConfiguration, TieBreak};
+pub use own::{PageAddress, Program, SupercargoConfiguration, TieBreak};
 pub use places::Position;
 pub use problem::{Problem, Problems, Severity};
 pub use reading::Reading;

@@ -25,6 +25,8 @@ pub struct SupercargoConfiguration {
     pub fixes: Fixes,
     /// Pages of plugins that are served on an address of their own too.
     pub pages: Vec<PageAddress>,
+    /// Programs that run as long as the scheduler does, such as an agent that a plugin asks.
+    pub programs: Vec<Program>,
 }
 
 /// Where the page of a plugin is served: over HTTP, to everybody who can reach the address.
@@ -37,6 +39,23 @@ pub struct PageAddress {
     pub address: String,
 }
 
+/// A program that is started with the scheduler, and again when it ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Program {
+    /// What the log and the metrics call it.
+    pub name: String,
+    /// The program and its arguments. No shell reads them.
+    pub command: Vec<String>,
+    /// The folder that it is started in; that of the scheduler if it is empty.
+    pub working_dir: String,
+}
+
+/// So many programs may run beside a scheduler.
+const PROGRAMS_MAX: usize = 8;
+/// So long the name of a program may be: it is a label of metrics, and stands in every line that the program writes.
+const PROGRAM_NAME_BYTES_MAX: usize = 63;
+
 /// Which of several best nodes is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum TieBreak {
@@ -47,8 +66,15 @@ pub enum TieBreak {
     SmallestName,
 }
 
-read_object!(SupercargoConfiguration { tie_break: "tieBreak", seed: "seed", fixes: "fixes", pages: "pages" });
+read_object!(SupercargoConfiguration {
+    tie_break: "tieBreak",
+    seed: "seed",
+    fixes: "fixes",
+    pages: "pages",
+    programs: "programs",
+});
 read_object!(PageAddress { plugin: "plugin", address: "address" });
+read_object!(Program { name: "name", command: "command", working_dir: "workingDir" });
 
 impl Read for TieBreak {
     fn read(value: &Value, path: &str, problems: &mut Problems) -> Option<Self> {
@@ -109,5 +135,44 @@ pub(crate) fn check_pages(own: &SupercargoConfiguration, registry: &Registry, pr
             let message = format!("Invalid value: {:?}: {wrong}", page.address);
             problems.add(&codes::PAGE_ADDRESS, path("address"), message);
         }
+    }
+}
+
+/// What is wrong with the programs that shall run beside the scheduler. Whether they can be started is found out when they are: the
+/// scheduler goes on without them.
+pub(crate) fn check_programs(own: &SupercargoConfiguration, problems: &mut Problems) {
+    for (index, program) in own.programs.iter().enumerate() {
+        let path = |field: &str| format!("programs[{index}].{field}");
+        let name = program.name.as_str();
+        let is_plain = |character: char| character.is_ascii_alphanumeric() || "-._".contains(character);
+        let wrong = match name {
+            "" => Some("a program needs a name".to_owned()),
+            _ if name.len() > PROGRAM_NAME_BYTES_MAX || !name.chars().all(is_plain) => Some(format!(
+                "must be letters, digits, '-', '.' and '_', at most {PROGRAM_NAME_BYTES_MAX} of them"
+            )),
+            _ if own.programs[..index].iter().any(|other| other.name == name) => {
+                Some("is the name of another program".to_owned())
+            }
+            _ => None,
+        };
+        if let Some(wrong) = wrong {
+            problems.add(&codes::PROGRAM, path("name"), format!("Invalid value: {name:?}: {wrong}"));
+        }
+        if program.command.first().is_none_or(String::is_empty) {
+            let message = "Required value: the program to start, and its arguments";
+            problems.add(&codes::PROGRAM, path("command"), message.to_owned());
+        }
+        let words = program.command.iter().chain([&program.working_dir]);
+        if words.into_iter().any(|word| word.contains('\0')) {
+            problems.add(
+                &codes::PROGRAM,
+                path("command"),
+                "no system takes a null character in a command".to_owned(),
+            );
+        }
+    }
+    if own.programs.len() > PROGRAMS_MAX {
+        let message = format!("Too many: {}: must have at most {PROGRAMS_MAX} items", own.programs.len());
+        problems.add(&codes::PROGRAM, "programs", message);
     }
 }

@@ -25,6 +25,9 @@ pub struct Problem {
     /// The line and the column of the file; none if the path is not of the file, but of what the file was converted to.
     #[serde(flatten)]
     pub position: Option<Position>,
+    /// The file that it is of, if that is another than was given: one that the configuration names.
+    #[serde(skip)]
+    pub file: Option<String>,
 }
 
 /// How bad a problem is.
@@ -51,6 +54,7 @@ impl Problem {
             message: message.into(),
             hint: None,
             position: None,
+            file: None,
         }
     }
 
@@ -66,6 +70,7 @@ impl Problem {
 
     /// The problem behind its place in a file, as compilers print it: `config.yaml:3:1: error C040 …`.
     pub fn in_file(&self, file: &str) -> String {
+        let file = self.file.as_deref().unwrap_or(file);
         match self.position {
             Some(Position { line, column, .. }) => format!("{file}:{line}:{column}: {self}"),
             None => format!("{file}: {self}"),

@@ -7,7 +7,7 @@ use crate::codes;
 use crate::decode::Loaded;
 use crate::extenders;
 use crate::fields::below;
-use crate::own::check_pages;
+use crate::own::{check_pages, check_programs};
 use crate::places::{Places, is_within, parent};
 use crate::problem::{Problem, Problems, Severity};
 use crate::validate::validate;
@@ -64,6 +64,7 @@ impl Reading {
             let mut found = validate(&self.loaded.kube, registry);
             self.warn_of_written_zeros(&mut found);
             check_pages(&self.loaded.own, registry, &mut found);
+            check_programs(&self.loaded.own, &mut found);
             problems.extend(self.of_file(found));
         }
         problems

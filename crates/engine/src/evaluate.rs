@@ -198,23 +198,6 @@ pub(crate) fn finish(
     }
 }
 
-/// Those of some nodes on which a pod can run, in the order given. Nothing is scored, and nobody is evicted.
-///
-/// The answer about each is that of [`evaluate`]; whoever has ruled out the other nodes need not ask about them again.
-pub fn feasible_among(profile: &Profile, context: Context<'_>, pod: &Arc<Pod>, rows: &[Row]) -> Vec<Row> {
-    let mut cycle = Cycle::new(pod, context);
-    let pre_filtered = pre_filter(profile, &mut cycle);
-    if !pre_filtered.status.is_success() {
-        return Vec::new();
-    }
-    let fits = |row: &Row| {
-        let node = cycle.cluster().node(*row);
-        pre_filtered.only.as_ref().is_none_or(|names| names.contains(&**node.name()))
-            && (pre_filtered.filters.is_empty() || pre_filtered.filters.run(&cycle, node).is_success())
-    };
-    rows.iter().copied().filter(fits).collect()
-}
-
 /// PreFilter has rejected the pod, or failed.
 fn reject_outright(status: Status, evaluation: &mut Evaluation) {
     if status.is_rejected() {

@@ -5,6 +5,7 @@
 //! evaluation when somebody looks. Nothing here does I/O, reads a clock or draws a random number of its own: the same
 //! cluster, pod and seed always give the same answer.
 
+mod among;
 mod chance;
 mod decision;
 mod engine;
@@ -20,17 +21,18 @@ mod sampling;
 mod scheduler;
 mod scoring;
 
+pub use among::{ScoresAmong, feasible_among, filter_among, preempt_among, score_among};
 pub use chance::{Seed, Ties};
 pub use decision::{Decision, Outcome};
 pub use engine::{Engine, EngineOptions, Indexing, StaleDecision, UnknownProfile, counted_pods};
-pub use evaluate::{Evaluation, FilterWord, PluginScores, Rules, Thoroughness, evaluate, feasible_among};
+pub use evaluate::{Evaluation, FilterWord, PluginScores, Rules, Thoroughness, evaluate};
 pub use index::{IndexLimits, IndexStatistics, PlainDecisions, PlainReason};
 pub use observer::{Attempt, Located, Observer, PerformCounts, QueryAsked};
 pub use pace::{Leading, NextTurn, Pace, Surroundings};
 pub use scheduler::{
-    AnswerTaken, Books, ExtenderSettings, Gauges, MemoriesKept, Observation, Order, PodPlace, PodQuestion,
-    QueueEvent, QueueLengths, QueuePart, Refusal, SAVE_INTERVAL, Scheduler, SchedulerOptions, Stopwatch,
-    Ticket, Whereabouts,
+    AnswerTaken, Books, ExtenderSettings, Gauges, MemoriesKept, Observation, Order, Panicked, PodPlace,
+    PodQuestion, QueueEvent, QueueLengths, QueuePart, Refusal, SAVE_INTERVAL, Scheduler, SchedulerOptions,
+    Stopwatch, Ticket, Whereabouts, caught,
 };
 
 #[cfg(test)]

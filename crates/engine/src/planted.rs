@@ -24,6 +24,10 @@ pub enum Bug {
     DomainsAreNotCountedAgain,
     /// Rows whose pods' objects have changed are not looked at again.
     TouchedRowsStay,
+    /// Rows of which something else is said from outside are not looked at again.
+    FactsStay,
+    /// What was answered stays when it is too old.
+    OldFactsStay,
     /// The plans for a pod are those for another pod that comes to the same.
     PlansOfOthers,
 }

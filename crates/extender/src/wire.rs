@@ -170,16 +170,18 @@ go_structs! {
         error: String = "Error",
     }
 
-    /// An object of which only the name matters.
+    /// An object of which only the name and the UID matter.
     struct NamedObject {
         /// `metadata`
         metadata: NamedMetadata = "metadata",
     }
 
-    /// The name.
+    /// The name and the UID.
     struct NamedMetadata {
         /// `metadata.name`
         name: Box<str> = "name",
+        /// `metadata.uid`
+        uid: Box<str> = "uid",
     }
 }
 

@@ -52,6 +52,22 @@ pub enum Act {
         /// What tells one count of that name from another.
         labels: Vec<(Cow<'static, str>, Cow<'static, str>)>,
     },
+    /// See [`Acts::gauge`].
+    Gauge {
+        /// What is measured.
+        name: Cow<'static, str>,
+        /// What it is now.
+        values: Vec<GaugeValue>,
+    },
+}
+
+/// A value of a gauge, and what tells it from other values of that gauge.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GaugeValue {
+    /// The labels.
+    pub labels: Vec<(Cow<'static, str>, String)>,
+    /// The value.
+    pub value: f64,
 }
 
 impl<'a> Acts<'a> {
@@ -116,6 +132,11 @@ impl<'a> Acts<'a> {
         let labels = labels.iter().map(|(key, value)| (Cow::Borrowed(*key), Cow::Owned((*value).to_owned())));
         let act = Act::Count { name: name.into(), labels: labels.collect() };
         self.ask(act);
+    }
+
+    /// Says what a gauge of the scheduler's metrics shows from now on: these values, and none that was said before and is not repeated.
+    pub fn gauge(&mut self, name: impl Into<Cow<'static, str>>, values: Vec<GaugeValue>) {
+        self.ask(Act::Gauge { name: name.into(), values });
     }
 
     fn ask(&mut self, act: Act) {

@@ -71,7 +71,7 @@ mod typed;
 pub mod witness;
 mod writes;
 
-pub use acts::{ACTS_PER_STEP_MAX, Act, Acts, AskedActs};
+pub use acts::{ACTS_PER_STEP_MAX, Act, Acts, AskedActs, GaugeValue};
 pub use args::{Args, FieldProblem, FieldProblems, NoArgs, ProblemKind};
 pub use columns::{Amount, ColumnResource, ColumnView, Columns, EXACT_AMOUNT_MAX, NodeNumbers};
 pub use counting::{

@@ -1,5 +1,7 @@
 //! Hearing of changes between decisions: the point of plugins that keep books, or a status.
 
+use std::sync::Arc;
+
 use supercargo_model::Pod;
 
 use crate::acts::Acts;
@@ -22,6 +24,13 @@ pub trait Observe: Send + Sync {
     /// and what was remembered is still there; changes before this were not told one by one.
     fn started(&self, context: &Context<'_>, acts: &mut Acts<'_>) {
         let _ = (context, acts);
+    }
+
+    /// The same for who also wants to know which pods wait by then, those included that are being tried: they are in no snapshot. In the
+    /// order in which they came. Called instead of [`Observe::started`].
+    fn started_with(&self, context: &Context<'_>, waiting: &[Arc<Pod>], acts: &mut Acts<'_>) {
+        let _ = waiting;
+        self.started(context, acts);
     }
 
     /// Something came, changed or went. Pods that no profile is responsible for are told of once they have a node. The same state

@@ -1,5 +1,6 @@
 //! Pages of a plugin: what it knows, for people and programs that look at a running scheduler.
 
+use core::net::SocketAddr;
 use std::borrow::Cow;
 
 use serde_json::Value;
@@ -16,6 +17,12 @@ use crate::cycle::Context;
 pub trait Page: Send + Sync {
     /// What the page is called in the list of all pages.
     fn title(&self) -> Cow<'static, str>;
+
+    /// Where the page is served besides, if no configuration names an address for it: for everybody who can reach that address. If it is
+    /// taken when the scheduler starts, there is a warning, and the page is at its path only.
+    fn address(&self) -> Option<SocketAddr> {
+        None
+    }
 
     /// Makes the page as things are now.
     fn render(&self, context: &Context<'_>, request: &PageRequest) -> Rendered;

@@ -45,7 +45,8 @@ pub trait Plugin: Send + Sync + Sized + 'static {
     }
 
     /// Whether the plugin has anything to say about such a pod, whatever the cluster is like. If not, its PreFilter and
-    /// PreScore skip the pod, or its Filter rejects nothing and its Score is 0 in the end.
+    /// PreScore skip the pod, or its Filter rejects nothing and its Score is 0 in the end. It looks at nothing of the pod that
+    /// the plugin does not say it [reads](Plugin::reads): pods that are alike in that may not be asked about one by one.
     fn concerns(&self, pod: &Pod) -> bool {
         let _ = pod;
         true

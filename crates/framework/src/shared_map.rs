@@ -48,6 +48,37 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         None
     }
 
+    /// The entry whose key compares equal, by an order that the keys are in: for who has the parts of a key, and need not make one.
+    pub fn find(&self, compare: impl Fn(&K) -> Ordering) -> Option<(&K, &V)> {
+        let mut link = &self.root;
+        while let Some(node) = link {
+            link = match compare(&node.entry.0) {
+                Ordering::Greater => &node.left,
+                Ordering::Less => &node.right,
+                Ordering::Equal => return Some((&node.entry.0, &node.entry.1)),
+            };
+        }
+        None
+    }
+
+    /// The entry with the smallest key.
+    pub fn first(&self) -> Option<(&K, &V)> {
+        let mut node = self.root.as_deref()?;
+        while let Some(left) = node.left.as_deref() {
+            node = left;
+        }
+        Some((&node.entry.0, &node.entry.1))
+    }
+
+    /// The entry with the largest key.
+    pub fn last(&self) -> Option<(&K, &V)> {
+        let mut node = self.root.as_deref()?;
+        while let Some(right) = node.right.as_deref() {
+            node = right;
+        }
+        Some((&node.entry.0, &node.entry.1))
+    }
+
     /// Whether there is such a key.
     pub fn contains_key(&self, key: &K) -> bool {
         self.get(key).is_some()

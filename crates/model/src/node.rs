@@ -15,9 +15,15 @@ use crate::wire::null_default;
 
 /// A node's facts, as they stand in the node table: label keys, label values and images are numbers there.
 #[derive(Clone, Debug, Default, PartialEq)]
+// What every decision reads comes first, and is one line of the processor's cache.
+#[repr(C)]
 pub struct Node {
     /// `metadata.name`
     pub name: Arc<str>,
+    /// `status.allocatable.pods`
+    pub allowed_pods: i64,
+    /// `status.allocatable`, without the number of pods.
+    pub allocatable: Resources,
     pub(crate) labels: Box<[LabelPair]>,
     /// `metadata.annotations`
     pub annotations: Interned<Labels>,
@@ -25,10 +31,6 @@ pub struct Node {
     pub taints: Box<[Taint]>,
     /// `spec.unschedulable`
     pub unschedulable: bool,
-    /// `status.allocatable`, without the number of pods.
-    pub allocatable: Resources,
-    /// `status.allocatable.pods`
-    pub allowed_pods: i64,
     /// `status.capacity`, as it is written; nodes of one type share it.
     pub capacity: Interned<ResourceList>,
     /// The addresses of type `InternalIP` among `status.addresses`.

@@ -26,6 +26,8 @@ pub struct ResourceRequirements {
 
 /// Whole numbers as the scheduler counts them: cpu in thousandths of a core, everything else in its unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+// In this order, so that what every decision reads stands together in whatever has it.
+#[repr(C)]
 pub struct Resources {
     /// Thousandths of a core.
     pub milli_cpu: i64,

@@ -7,6 +7,7 @@
 //! - [`flags`]: kube-scheduler's flags.
 //! - [`logs`]: structured logs as klog writes them, or JSON.
 //! - [`signals`] and [`reload`]: what the outside asks of a running process.
+//! - [`programs`]: programs that run beside the scheduler, such as an agent that a plugin asks.
 //!
 //! Time passes by tokio's clock, so that tests run in virtual time; the time of day comes in through [`clock`] alone.
 
@@ -17,6 +18,7 @@ pub mod flags;
 pub mod leader;
 pub mod logs;
 pub mod metrics;
+pub mod programs;
 pub mod reload;
 pub mod serve;
 pub mod signals;

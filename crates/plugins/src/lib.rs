@@ -7,11 +7,13 @@ mod added;
 pub mod community;
 pub mod kubernetes;
 pub mod network_traffic;
+pub mod qos_aware;
 
 use supercargo_framework::Registry;
 
 pub use added::{Plugins, TakenName};
 use network_traffic::NetworkTraffic;
+use qos_aware::QosAware;
 
 /// All plugins that come with Supercargo.
 pub fn registry() -> Registry {
@@ -19,6 +21,7 @@ pub fn registry() -> Registry {
     kubernetes::register(&mut registry)
         .and_then(|()| registry.register::<NetworkTraffic>())
         .and_then(|()| community::register(&mut registry))
+        .and_then(|()| registry.register::<QosAware>())
         .expect("the names of our own plugins differ");
     registry
 }

@@ -1,13 +1,14 @@
 //! One query, asked.
 
 use std::any::Any;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
 use supercargo_client::{ApiServer, MissingRights};
-use supercargo_framework::{Facts, PodAnswer, Query, QuerySource, Question};
+use supercargo_framework::{Facts, HttpSource, PodAnswer, Query, QuerySource, Question};
 use supercargo_model::Timestamp;
 use tokio::time::{Instant, timeout};
 
@@ -124,10 +125,27 @@ fn fetch<'a>(
                 QuerySource::Line(source) => line::ask(source, bytes_max).await,
             }
         };
-        timeout(deadline, fetching).await.unwrap_or_else(|_| {
-            let reason = format!("{source} gave no whole answer within {deadline:?}");
-            Err(Failure::new(FailureKind::TimedOut, reason))
-        })
+        within(deadline, fetching, source).await
+    })
+}
+
+/// A page that is no query's: what is answered, if it comes in time and is no longer than that.
+pub async fn fetch_page(source: &HttpSource, deadline: Duration, bytes_max: usize) -> Result<Bytes, Failure> {
+    let http = HttpClient::default();
+    let request = crate::http::request(source);
+    let fetching = http.ask(&request, &source.endpoint, bytes_max);
+    within(deadline, fetching, &source.endpoint.url).await
+}
+
+/// What comes of asking somebody, unless it takes too long.
+async fn within<T>(
+    deadline: Duration,
+    fetching: impl Future<Output = Result<T, Failure>>,
+    source: &impl fmt::Display,
+) -> Result<T, Failure> {
+    timeout(deadline, fetching).await.unwrap_or_else(|_| {
+        let reason = format!("{source} gave no whole answer within {deadline:?}");
+        Err(Failure::new(FailureKind::TimedOut, reason))
     })
 }
 

@@ -16,5 +16,5 @@ mod tls;
 #[cfg(test)]
 mod tests;
 
-pub use asker::{Asked, Asker, Inquirer};
+pub use asker::{Asked, Asker, Inquirer, fetch_page};
 pub use failure::{Failure, FailureKind};

@@ -5,9 +5,10 @@ use std::path::Path;
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use supercargo_config::{Problem, Problems, read};
+use supercargo_config::{Problem, Problems};
 use supercargo_framework::Registry;
 
+use crate::config_file;
 use crate::input;
 use crate::outcome::Outcome;
 
@@ -48,7 +49,7 @@ pub(crate) fn run(options: &CheckOptions, registry: &Registry) -> Outcome {
 /// Everything that is wrong with a file: what cannot be read or was changed by its conversion, then what is wrong with what it
 /// comes to, then files that it names and that are not there.
 fn check(text: &str, registry: &Registry) -> Problems {
-    let reading = read(text);
+    let reading = config_file::read(text);
     let files = reading.check_files(|file| Path::new(file).exists());
     reading.check(registry).and(files)
 }
@@ -66,13 +67,16 @@ pub(crate) fn unusable(file: &str, problems: &Problems) -> anyhow::Error {
 fn json(found: &[(&str, Problems)]) -> String {
     #[derive(Serialize)]
     struct Found<'a> {
-        file: &'a str,
+        file: String,
         #[serde(flatten)]
         problem: &'a Problem,
     }
+    let found_in = |file, problem: &'_ Problem| problem.file.as_deref().unwrap_or(file).to_owned();
     let list: Vec<Found<'_>> = found
         .iter()
-        .flat_map(|(file, problems)| problems.iter().map(move |problem| Found { file, problem }))
+        .flat_map(|(file, problems)| {
+            problems.iter().map(move |problem| Found { file: found_in(file, problem), problem })
+        })
         .collect();
     let text = serde_json::to_string_pretty(&list).expect("strings can always be written as JSON");
     text + "\n"

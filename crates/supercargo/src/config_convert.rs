@@ -1,10 +1,9 @@
 //! `supercargo config convert`.
 
 use clap::{Args, ValueEnum};
-use supercargo_config::{
-    Loaded, Problem, Problems, SupercargoConfiguration, load_all, minimal_json, minimal_yaml,
-};
+use supercargo_config::{Loaded, Problem, Problems, SupercargoConfiguration, minimal_json, minimal_yaml};
 
+use crate::config_file;
 use crate::input;
 use crate::outcome::Outcome;
 
@@ -33,7 +32,7 @@ pub(crate) fn run(options: &ConvertOptions) -> anyhow::Result<Outcome> {
         options.files.iter().map(|file| input::read(file)).collect::<anyhow::Result<Vec<String>>>()?;
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let names: Vec<&str> = options.files.iter().map(|file| input::display_name(file)).collect();
-    Ok(match load_all(&texts) {
+    Ok(match config_file::read_all(&texts).into_result() {
         Ok(loaded) => Outcome {
             stdout: print(&loaded, options.output),
             stderr: lines(&names, &loaded.conversion) + left_out(&loaded, options.output),

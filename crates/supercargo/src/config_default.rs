@@ -1,10 +1,11 @@
 //! `supercargo config default`.
 
 use clap::Args;
-use supercargo_config::{Loaded, Problems, effective, read, to_yaml};
+use supercargo_config::{Loaded, Problems, effective, to_yaml};
 use supercargo_framework::Registry;
 
 use crate::config_check;
+use crate::config_file;
 use crate::input;
 use crate::outcome::Outcome;
 
@@ -20,7 +21,7 @@ pub(crate) fn run(options: &DefaultOptions, registry: &Registry) -> anyhow::Resu
     let (loaded, problems) = match &options.config {
         None => (Loaded::default(), Problems::default()),
         Some(path) => {
-            let reading = read(&input::read(path)?);
+            let reading = config_file::read(&input::read(path)?);
             let problems = reading.check(registry);
             match reading.into_result() {
                 Ok(loaded) if !problems.has_errors() => (loaded, problems),

@@ -30,9 +30,11 @@ mod cluster_files;
 mod config_check;
 mod config_convert;
 mod config_default;
+mod config_file;
 mod dump;
 mod expected;
 mod explain;
+mod extender;
 mod gather;
 mod input;
 mod live;
@@ -41,6 +43,7 @@ mod named;
 mod new_plugin;
 mod outcome;
 mod progress;
+mod qos;
 mod rbac;
 mod run;
 mod scheduling;
@@ -63,6 +66,7 @@ use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::bench::DecideOptions;
+use crate::bench::extender::ExtenderBenchOptions;
 use crate::bench::schedule::ScheduleOptions;
 use crate::capacity::CapacityArguments;
 use crate::config_check::CheckOptions;
@@ -70,7 +74,9 @@ use crate::config_convert::ConvertOptions;
 use crate::config_default::DefaultOptions;
 use crate::dump::DumpOptions;
 use crate::explain::ExplainOptions;
+use crate::extender::ExtenderOptions;
 use crate::new_plugin::NewPluginOptions;
+use crate::qos::QosOptions;
 use crate::rbac::RbacOptions;
 use crate::shadow::ShadowOptions;
 use crate::verdicts::VerdictsOptions;
@@ -138,6 +144,10 @@ enum Command {
     Dump(DumpOptions),
     /// Look on while another scheduler works, and say what would have been decided here; writes nothing
     Shadow(ShadowOptions),
+    /// Answer a kube-scheduler that stays as it is: filter, prioritize, preempt and bind with the plugins of a profile
+    Extender(Box<ExtenderOptions>),
+    /// Print how the controllers of pods do that a scheduler with QosAware on this host has measured
+    Qos(QosOptions),
     /// Measure how fast decisions are made
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -165,6 +175,11 @@ enum BenchCommand {
     /// order in which they are tried is compared with a plain sort of the same moment; a difference is an error. PODS/S is the
     /// median over the runs, from the first pod that comes to the last that is assumed.
     Schedule(ScheduleOptions),
+    /// Count the questions a second that `supercargo extender` answers: filter and then prioritize, by names, over HTTP
+    ///
+    /// A pair is both questions about all nodes, one after the other; P50 and P99 are how long a client waits for both answers. Clients run in the
+    /// same process and take their part of the processors.
+    Extender(ExtenderBenchOptions),
 }
 
 #[derive(Debug, Subcommand)]
@@ -181,6 +196,7 @@ enum ConfigCommand {
 fn parse(words: Vec<OsString>) -> Result<CommandLine, clap::Error> {
     let program = program_name(words.first());
     let command = command(&program);
+    let words = with_subcommand(words, &program, &command);
     let matches = command.clone().try_get_matches_from(words)?;
     let mut line = CommandLine::from_arg_matches(&matches)?;
     if let (Command::Run(flags), Some((name, matches))) = (&mut line.command, matches.subcommand())
@@ -189,10 +205,37 @@ fn parse(words: Vec<OsString>) -> Result<CommandLine, clap::Error> {
         flags.shown = flag_values(command, matches);
         flags.given = given_flags(command, matches);
     }
-    if let Command::Rbac(options) = &mut line.command {
-        options.program = program;
+    match &mut line.command {
+        Command::Rbac(options) => options.program = program,
+        Command::Extender(options) => options.program = program,
+        _ => {}
     }
     Ok(line)
+}
+
+/// The name of the program that `supercargo run` takes the place of. Manifests start it with flags alone.
+const KUBE_SCHEDULER: &str = "kube-scheduler";
+
+/// The words with `run` among them where they leave it out, as those do that start kube-scheduler, or a program that is kube-scheduler
+/// with plugins of its own: under the name of kube-scheduler, or with one of its flags as the first word.
+fn with_subcommand(mut words: Vec<OsString>, program: &str, command: &clap::Command) -> Vec<OsString> {
+    let first = words.get(1).and_then(|word| word.to_str());
+    let is_flag = |word: &str| {
+        let name = word.strip_prefix("--").and_then(|flag| flag.split('=').next());
+        let run = command.find_subcommand("run");
+        run.into_iter()
+            .flat_map(clap::Command::get_arguments)
+            .any(|flag| name.is_some() && flag.get_long() == name)
+    };
+    let is_left_out = match first {
+        None => program == KUBE_SCHEDULER,
+        Some(word) if command.find_subcommand(word).is_some() || word == "help" => false,
+        Some(word) => program == KUBE_SCHEDULER || is_flag(word),
+    };
+    if is_left_out {
+        words.insert(1, "run".into());
+    }
+    words
 }
 
 /// The flags of a command by name, with their values as Go prints them: lists in brackets, nothing for what was left out.
@@ -255,8 +298,11 @@ fn run(line: CommandLine, registry: &Registry) -> Outcome {
         Command::Rbac(options) => rbac::run(&options, registry),
         Command::Dump(options) => dump::run(&options, registry),
         Command::Shadow(options) => shadow::run(&options, registry),
+        Command::Extender(options) => extender::run(&options, registry),
+        Command::Qos(options) => qos::run(&options),
         Command::Bench(BenchCommand::Decide(options)) => bench::run(&options, registry),
         Command::Bench(BenchCommand::Schedule(options)) => bench::schedule::run(&options, registry),
+        Command::Bench(BenchCommand::Extender(options)) => bench::extender::run(&options, registry),
         Command::NewPlugin(options) => new_plugin::run(&options, registry),
         Command::Verdicts(options) => verdicts::run(&options, registry),
     };

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use supercargo_config::{LeaderElection, Loaded, Problems, build_profiles, read};
+use supercargo_config::{ClientConnection, LeaderElection, Loaded, Problems, build_profiles};
 use supercargo_framework::{Fixes, Needs, Profile, Registry};
 use supercargo_model::{Decoder, KindId, Pod, ReadableKind};
 
 use crate::config_check;
+use crate::config_file;
 use crate::input;
 use crate::unread_record::UnreadRecord;
 
@@ -18,6 +19,10 @@ pub(crate) struct LoadedConfig {
     pub(crate) extenders: usize,
     /// How replicas of it agree.
     pub(crate) election: LeaderElection,
+    /// Which API server it names, and how that is asked.
+    pub(crate) connection: ClientConnection,
+    /// What chance is drawn from.
+    pub(crate) seed: u64,
     /// What was changed in an old configuration to read it.
     pub(crate) notes: String,
 }
@@ -39,7 +44,7 @@ impl LoadedConfig {
         let (loaded, problems) = match file {
             None => (Ok(Loaded::default()), Problems::default()),
             Some(file) => {
-                let reading = read(&input::read(file)?);
+                let reading = config_file::read(&input::read(file)?);
                 let problems = reading.check(registry);
                 (reading.into_result(), problems)
             }
@@ -53,6 +58,8 @@ impl LoadedConfig {
             fixes: own.fixes,
             extenders: kube.extenders.len(),
             election: kube.leader_election,
+            connection: kube.client_connection,
+            seed: own.seed,
             notes,
         })
     }

@@ -8,13 +8,14 @@ mod tests;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use supercargo_config::{KubeSchedulerConfiguration, Loaded, build_profiles, memories_object, read};
+use supercargo_config::{KubeSchedulerConfiguration, Loaded, build_profiles, memories_object};
 use supercargo_framework::{Profile, Registry};
 
 use crate::config_check;
+use crate::config_file;
 use crate::input;
 use crate::outcome::Outcome;
-use rules::{Rule, decisions_rules, lease_rules, memories_rules, read_rules, write_rules};
+use rules::{Rule, binding_rule, decisions_rules, lease_rules, memories_rules, read_rules, write_rules};
 use yaml::{Binding, Document};
 
 /// Where Kubernetes keeps what is needed to know who asks for pages, and the role that may read it.
@@ -53,6 +54,8 @@ pub(crate) enum Mode {
     Second,
     /// Looks on and writes nothing
     Shadow,
+    /// Answers another scheduler as its extender, and binds where that asks for it
+    Extender,
 }
 
 pub(crate) fn run(options: &RbacOptions, registry: &Registry) -> anyhow::Result<Outcome> {
@@ -66,7 +69,8 @@ pub(crate) fn run(options: &RbacOptions, registry: &Registry) -> anyhow::Result<
     let kube = match &options.config {
         None => default_configuration(options),
         Some(path) => {
-            let Loaded { kube, .. } = read(&input::read(path)?).into_usable(registry).map_err(unusable)?;
+            let reading = config_file::read(&input::read(path)?);
+            let Loaded { kube, .. } = reading.into_usable(registry).map_err(unusable)?;
             kube
         }
     };
@@ -102,7 +106,7 @@ fn documents(
             account: account(),
         }),
     ];
-    if *mode == Mode::Shadow {
+    if matches!(mode, Mode::Shadow | Mode::Extender) {
         return documents;
     }
     let election = &kube.leader_election;
@@ -140,8 +144,10 @@ fn documents(
 /// What may be done with objects of all namespaces and of none.
 fn cluster_rules(mode: Mode, profiles: &[Profile]) -> Vec<Rule> {
     let mut rules = read_rules(profiles);
-    if mode != Mode::Shadow {
-        rules.extend(write_rules(profiles));
+    match mode {
+        Mode::Replace | Mode::Second => rules.extend(write_rules(profiles)),
+        Mode::Extender => rules.push(binding_rule()),
+        Mode::Shadow => {}
     }
     rules
 }
@@ -166,6 +172,7 @@ fn made_by(options: &RbacOptions) -> String {
         Mode::Replace => "replace",
         Mode::Second => "second",
         Mode::Shadow => "shadow",
+        Mode::Extender => "extender",
     };
     let config =
         config.as_deref().map(|file| format!(" --config {}", file.escape_debug())).unwrap_or_default();

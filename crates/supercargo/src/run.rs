@@ -5,6 +5,7 @@ mod observer;
 mod pages;
 pub(crate) mod plugin_pages;
 pub(crate) mod process;
+mod programs;
 mod reload;
 mod settings;
 

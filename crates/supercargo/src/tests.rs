@@ -290,3 +290,38 @@ fn usage() {
         CommandLine::try_parse_from(right).expect("is right");
     }
 }
+
+#[test]
+fn a_line_of_kube_schedulers_is_a_run() {
+    let parsed = |line: &str| crate::parse(line.split_whitespace().map(Into::into).collect());
+    for line in [
+        "kube-scheduler",
+        "/usr/local/bin/kube-scheduler --authentication-kubeconfig=/etc/kubernetes/scheduler.conf --leader-elect=true --v=2",
+        "kube-scheduler -v2",
+        "kube-scheduler run --v=2",
+        "/app --config=/etc/kubernetes/scheduler-config.yaml --v=3",
+        "supercargo --config c.yaml",
+        "supercargo run",
+    ] {
+        let found = parsed(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        assert!(matches!(found.command, crate::Command::Run(_)), "{line}: {found:?}");
+    }
+    let flags = parsed("app --config=/c.yaml --leader-elect=false").expect("a run");
+    let crate::Command::Run(flags) = flags.command else { panic!("not run") };
+    assert_eq!(flags.given.iter().map(String::as_str).collect::<Vec<_>>(), ["config", "leader-elect"]);
+    assert!(matches!(
+        parsed("kube-scheduler config check c.yaml").expect("a check").command,
+        crate::Command::Config(_)
+    ));
+    for (line, expected) in [
+        ("supercargo", clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand),
+        ("app --help", clap::error::ErrorKind::DisplayHelp),
+        ("supercargo --version", clap::error::ErrorKind::DisplayVersion),
+        ("kube-scheduler --version", clap::error::ErrorKind::DisplayVersion),
+        ("kube-scheduler --help", clap::error::ErrorKind::DisplayHelp),
+        ("supercargo --nonsense", clap::error::ErrorKind::UnknownArgument),
+        ("kube-scheduler nonsense", clap::error::ErrorKind::UnknownArgument),
+    ] {
+        assert_eq!(parsed(line).expect_err(line).kind(), expected, "{line}");
+    }
+}

@@ -16,7 +16,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("plugins", &["framework", "model"]),
     ("engine", &["framework", "model"]),
     ("dump", &["model"]),
-    ("extender", &["client", "config", "framework", "model"]),
+    ("extender", &["client", "config", "engine", "framework", "model"]),
     ("api", &["framework", "model"]),
     ("world", &["api", "config", "engine", "framework", "model", "plugins"]),
     ("client", &["api", "config", "model"]),
@@ -41,6 +41,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "model",
             "operations",
             "plugins",
+            "query",
         ],
     ),
 ];

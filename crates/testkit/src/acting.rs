@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use supercargo_framework::{
-    Act, Acts, AskedActs, ClusterEvent, Context, Effect, EventResource, Memories, PermitDecision, Profile,
-    Step,
+    Act, Acts, AskedActs, ClusterEvent, Context, Effect, EventResource, GaugeValue, Memories, PermitDecision,
+    Profile, Step,
 };
 use supercargo_model::Snapshot;
 
@@ -96,6 +96,14 @@ fn act_text(profile: &Profile, act: &Act) -> String {
         Act::Activate(pod) => format!("activate: {}", uid(pod)),
         Act::Order(effect) => order_text(profile, effect),
         Act::WakeAt(time) => format!("wake: {time}"),
+        Act::Gauge { name, values } => {
+            let shown = |gauge: &GaugeValue| {
+                let labels: Vec<String> =
+                    gauge.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+                format!("{{{}}} {}", labels.join(","), gauge.value)
+            };
+            format!("gauge: {name}: {}", values.iter().map(shown).collect::<Vec<_>>().join(", "))
+        }
         Act::Count { name, labels } => {
             let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
             format!("count: {name}{{{}}}", labels.join(","))

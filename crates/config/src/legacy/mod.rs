@@ -5,7 +5,7 @@
 //! would have run, in today's names, and [`plugins`] writes down how that differs from today's defaults. Everything that
 //! changed, and everything that could not be kept, is a warning with its path in the old document.
 
-mod algorithm;
+pub(crate) mod algorithm;
 mod args;
 mod extenders;
 mod old;

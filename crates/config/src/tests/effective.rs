@@ -71,7 +71,7 @@ fn the_whole_of_the_default() {
                  leaderElection:\n  leaderElect: true\n  leaseDuration: 15s\n";
     assert!(printed.replace('"', "'").starts_with(start), "{printed}");
     assert!(printed.ends_with(
-        "---\napiVersion: supercargo.dev/v1alpha1\nfixes: []\nkind: SupercargoConfiguration\npages: []\nseed: 0\ntieBreak: Seeded\n"
+        "---\napiVersion: supercargo.dev/v1alpha1\nfixes: []\nkind: SupercargoConfiguration\npages: []\nprograms: []\nseed: 0\ntieBreak: Seeded\n"
     ), "{printed}");
 }
 

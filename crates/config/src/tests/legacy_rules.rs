@@ -5,7 +5,8 @@ use supercargo_framework::Point;
 use super::support;
 use crate::legacy::tables;
 use crate::{
-    KubeSchedulerConfiguration, Loaded, Problems, Slot, build_profiles, load, load_all, minimal_yaml,
+    KubeSchedulerConfiguration, Loaded, PolicyPlace, Problems, Slot, build_profiles, load, load_all,
+    minimal_yaml, read_with_policy,
 };
 
 fn old(version: &str, rest: &str) -> String {
@@ -108,6 +109,62 @@ fn a_policy_beside_its_configuration() {
     let problems = load(&map).expect_err("has no Policy");
     assert!(problems.to_string().contains("kube-system/policy"), "{problems}");
     assert!(problems.to_string().contains("config convert CONFIG POLICY"), "{problems}");
+}
+
+#[test]
+fn a_policy_that_the_configuration_names_is_fetched() {
+    let path = "/etc/policy.cfg";
+    let config = old("v1alpha1", &format!("algorithmSource: {{policy: {{file: {{path: {path}}}}}}}"));
+    let read = |fetched: Result<&str, &str>| {
+        let reading = read_with_policy(&[&config], |place| {
+            assert_eq!(*place, PolicyPlace::File { path: path.to_owned() });
+            fetched.map(str::to_owned).map_err(str::to_owned)
+        });
+        reading.into_result().map_err(|problems| problems.in_file("config.yaml"))
+    };
+    let given = load_all(&[&config, POLICY]).expect("both are there");
+    assert_eq!(read(Ok(POLICY)).expect("it is fetched").kube, given.kube);
+    let table = [
+        (
+            Err("cannot be read: it is gone"),
+            "config.yaml:",
+            "C070 algorithmSource.policy.file.path",
+            "it is gone",
+        ),
+        (Ok("{\"kind\": \"Policy\","), "/etc/policy.cfg:1:", "C001", "not JSON"),
+        (Ok("<html>"), "/etc/policy.cfg:1:1:", "C004", ""),
+        (Ok(""), "/etc/policy.cfg", "C007", "the file is empty"),
+        (Ok("apiVersion: v1\nkind: Pod\n"), "/etc/policy.cfg:2:1:", "C009", "Kind=Pod"),
+        (
+            Ok("apiVersion: supercargo.dev/v1alpha1\nkind: SupercargoConfiguration\n"),
+            "config.yaml:",
+            "C070",
+            "holds no Policy",
+        ),
+        (
+            Ok(
+                "{\"kind\": \"Policy\", \"apiVersion\": \"v1\",\n \"predicates\": [{\"name\": \"Nonsense\"}]}",
+            ),
+            "/etc/policy.cfg:2:",
+            "C073",
+            "Nonsense",
+        ),
+    ];
+    for (fetched, place, code, words) in table {
+        let problems = read(fetched).expect_err("is not usable");
+        let (first, count) =
+            (problems.lines().next().unwrap_or_default(), problems.matches("error C").count());
+        assert!(first.starts_with(place) && first.contains(code) && first.contains(words), "{problems}");
+        assert_eq!(count, 1, "{problems}");
+    }
+    // One that is given goes before one that is named.
+    let given = read_with_policy(&[&config, POLICY], |_| panic!("need not be fetched"));
+    assert!(given.into_result().is_ok());
+    let map = old("v1alpha1", "algorithmSource: {policy: {configMap: {name: policy}}}");
+    let reading = read_with_policy(&[&map], |place| Err(format!("is {place:?}")));
+    let problems = reading.into_result().expect_err("there is none").to_string();
+    assert!(problems.contains("C070 algorithmSource.policy.configMap"), "{problems}");
+    assert!(problems.contains("ConfigMap kube-system/policy, which is ConfigMap"), "{problems}");
 }
 
 #[test]

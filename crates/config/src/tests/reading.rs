@@ -269,6 +269,41 @@ fn settings_of_our_own_stand_beside() {
     check_hint(&format!("{OWN}fixes: [emptySpreadSelektor]"), "did you mean \"emptySpreadSelector\"?");
 }
 
+#[test]
+fn programs_beside_the_scheduler_have_names_and_commands() {
+    let given = format!(
+        "{OWN}programs:\n- {{name: agent, command: [python3, main.py], workingDir: /agent}}\n- {{name: trainer.2, command: [/trainer]}}\n"
+    );
+    let Loaded { own, .. } = load(&given).expect("it is right");
+    assert_eq!(own.programs.len(), 2);
+    assert_eq!(own.programs[0].command, ["python3", "main.py"]);
+    assert_eq!((own.programs[0].working_dir.as_str(), own.programs[1].working_dir.as_str()), ("/agent", ""));
+    check(
+        &format!(
+            "{OWN}programs:\n- {{name: agent, command: [\"\"]}}\n- {{name: agent, command: [a, \"b\\0\"]}}\n- {{command: []}}\n\
+             - {{name: \"a b\"}}\n"
+        ),
+        &[
+            "C065 programs[0].command: Required value: the program to start, and its arguments",
+            "C065 programs[1].name: Invalid value: \"agent\": is the name of another program",
+            "C065 programs[1].command: no system takes a null character in a command",
+            "C065 programs[2].name: Invalid value: \"\": a program needs a name",
+            "C065 programs[2].command: Required value: the program to start, and its arguments",
+            "C065 programs[3].name: Invalid value: \"a b\": must be letters, digits, '-', '.' and '_', at most 63 of them",
+            "C065 programs[3].command: Required value: the program to start, and its arguments",
+        ],
+    );
+    check(
+        &format!("{OWN}programs:\n- {{name: a, command: python3}}\n- {{name: b, comand: [x]}}\n"),
+        &[
+            "C004 programs[0].command: expected a list, got the string \"python3\"",
+            "C003 programs[1].comand: unknown field \"comand\"",
+        ],
+    );
+    let many: String = (0..9).map(|number| format!("- {{name: p{number}, command: [x]}}\n")).collect();
+    check(&format!("{OWN}programs:\n{many}"), &["C065 programs: Too many: 9: must have at most 8 items"]);
+}
+
 /// Found by the program's test `fuzz`.
 #[test]
 fn no_text_of_a_file_starts_a_line() {

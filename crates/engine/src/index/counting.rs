@@ -363,7 +363,7 @@ impl Ledger<'_> {
 
     fn bump(&mut self, id: SourceId, row: u32, change: i64) {
         let Some(source) = self.sources.get_mut(id) else { return };
-        source.by_row.set(row, source.by_row.get(row).saturating_add_signed(change as i32));
+        source.by_row.change(row, |pods| pods.saturating_add_signed(change as i32));
         let was_none = source.total == 0;
         source.total = source.total.saturating_add_signed(change);
         if was_none && matches!(source.what, What::Carrying(_)) {

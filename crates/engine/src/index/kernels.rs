@@ -13,8 +13,8 @@ use super::local::{LocalPlugins, LocalScore};
 use super::recipe::PluginSet;
 use super::tree::ABSENT;
 
-/// For fewer rows than this, another core is not worth waking up.
-const ROWS_PER_CORE_MIN: usize = 1 << 14;
+/// For fewer rows than this, another core is not worth waking up: 100,000 rows take two cores longer than one.
+const ROWS_PER_CORE_MIN: usize = 1 << 17;
 /// So many rows are asked about at once: the numbers that plugins write about them stay near the processor.
 const BLOCK_ROWS: usize = 1 << 13;
 /// More cores than this wait for memory.

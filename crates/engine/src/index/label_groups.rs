@@ -79,10 +79,11 @@ impl LabelGroups {
         change: i64,
     ) -> &[SourceId] {
         let group = self.list.get_mut(number).expect("a group with a number is in the list");
-        let mut pods = group.by_row.get(row);
-        let count = if is_terminating { &mut pods.terminating } else { &mut pods.staying };
-        *count = count.saturating_add_signed(change as i32);
-        group.by_row.set(row, pods);
+        group.by_row.change(row, |mut pods| {
+            let count = if is_terminating { &mut pods.terminating } else { &mut pods.staying };
+            *count = count.saturating_add_signed(change as i32);
+            pods
+        });
         &group.sources
     }
 

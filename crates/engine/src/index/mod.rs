@@ -11,7 +11,7 @@
 //! About pods and plugins:
 //!
 //! - *recipe* (`recipe.rs`): what of a profile matters for keeping answers; one for each profile.
-//! - *class* (`class.rs`): pods that all plugins of a profile answer alike for. Found by the addresses of a pod's interned parts.
+//! - *class* (`class.rs`, `classes.rs`): pods that all plugins of a profile answer alike for. Found by the addresses of a pod's interned parts.
 //! - *blueprint* (`blueprint.rs`): works out how a new class is decided; what comes of it is the class's [`Indexed`].
 //! - *local* plugin (`local.rs`): its answer about a row depends on nothing but the row, so that it can be kept.
 //! - *relative* score: one that is normalised among the feasible rows, so that it is kept as the plugin gave it.
@@ -55,6 +55,7 @@ mod bases;
 mod blueprint;
 mod choosing;
 mod class;
+mod classes;
 mod counting;
 mod domain_sets;
 mod groups;
@@ -82,22 +83,22 @@ mod unfit;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
 use supercargo_framework::{Context, Cycle, NodeScore, Plan, PreFilterResult, Profile, Status};
 use supercargo_model::cluster::Change;
 use supercargo_model::{Cluster, Pod, Row, Snapshot};
 
 use crate::evaluate::Rules;
 use crate::filtering::Filters;
+use crate::planted::{Bug, is_planted};
 use bases::Bases;
-use class::{Class, ClassKey, Hashed, Indexed};
+use class::Indexed;
+use classes::Classes;
 use counting::Counting;
 use groups::Scratch;
 pub use limits::{IndexLimits, IndexStatistics};
 pub use plain::{PlainDecisions, PlainReason};
 use recipe::Recipe;
 use resolving::{Likenesses, Resolved};
-use slots::Slots;
 use table::Table;
 use unfit::FindingTable;
 pub(crate) use unfit::{Findings, Unfit};
@@ -124,26 +125,6 @@ pub(crate) struct Index {
     statistics: IndexStatistics,
     /// What was left to the plain way, and why.
     plain: PlainDecisions,
-}
-
-/// Where the parts of a pod are kept that its class is known by.
-type Addresses = [usize; 6];
-
-#[derive(Default)]
-struct Classes {
-    /// Boxed, because a class is taken out of the list while it is worked with.
-    list: Slots<Box<Class>>,
-    by_key: FxHashMap<Hashed<ClassKey>, usize>,
-    /// Classes by where the parts of their pods are kept. The pods are held so that the addresses stay theirs.
-    by_address: FxHashMap<Addresses, (usize, Arc<Pod>)>,
-    /// The class of the last pod, and where its parts are kept: pods like one another come one after the other.
-    last: Option<(Addresses, usize)>,
-    /// What plugins said that have their own word on which pods are alike, and a number for it.
-    alike: FxHashMap<Vec<u64>, usize>,
-    /// The last of those numbers. None is used twice, because addresses may outlive what they were found with.
-    alike_numbers: usize,
-    /// At most so many classes have planes of their own.
-    with_planes: usize,
 }
 
 /// A question to the index.
@@ -276,6 +257,7 @@ impl Index {
             let (row, pod, difference) = match change {
                 Change::PodAdded { row, pod } => (row.0, pod, 1),
                 Change::PodRemoved { row, pod } => (row.0, pod, -1),
+                Change::Fact { .. } if is_planted(Bug::FactsStay) => continue,
                 Change::Nominations { row } | Change::Fact { row } => {
                     self.table.log.note(row.0, self.table.rows());
                     continue;
@@ -320,11 +302,15 @@ impl Index {
         {
             return self.leave(reason);
         }
-        let resolved = match self.likenesses.resolve(question, recipe, self.limits.likenesses) {
-            Err(reason) => return self.leave(reason),
-            Ok(resolved) => resolved,
+        let address = classes::address_of(question);
+        let (class_number, resolved) = match self.classes.last_by_parts(&address) {
+            Some(number) => (number, None),
+            None => match self.likenesses.resolve(question, recipe, self.limits.likenesses) {
+                Err(reason) => return self.leave(reason),
+                Ok(resolved) => (self.find_class(question, address, resolved.as_ref()), resolved),
+            },
         };
-        let class_number = self.class(question, &resolved);
+        self.renew_class(question, class_number, resolved.as_ref());
         let mut class = self.classes.list.lend(class_number).expect("the class was just found");
         class.last_used = self.clock;
         let (answer, has_plans) = match &mut class.indexed {
@@ -336,8 +322,10 @@ impl Index {
             Found::Unknown(reason) => self.leave(reason),
             Found::Place { row, score, feasible } => {
                 self.statistics.answered += 1;
-                let plans =
-                    if has_plans { self.plans(question, class_number, &resolved, row) } else { Vec::new() };
+                let plans = match has_plans {
+                    true => self.plans(question, class_number, &resolved.unwrap_or_default(), row),
+                    false => Vec::new(),
+                };
                 Answer::Place { row, score, feasible, plans }
             }
             Found::Unfit { base } => {
@@ -429,88 +417,6 @@ impl Index {
         self.bases.put_back(base_number, base);
         found
     }
-
-    // === Classes and bases ===
-
-    /// The number of the pod's class, brought up to date.
-    fn class(&mut self, question: &Question<'_>, resolved: &Resolved) -> usize {
-        let Question { profile_number, pod, .. } = question;
-        let recipe = self.recipe(question);
-        let mut alike = if recipe.has_alike() { recipe.alike(pod, |_| true) } else { Vec::new() };
-        alike.extend(resolved.numbers(|_| true));
-        let address = [
-            *profile_number + self.recipes.len() * self.classes.alike_number(&alike),
-            pod.spec.address(),
-            pod.labels.address(),
-            pod.annotations.address(),
-            Arc::as_ptr(&pod.namespace).addr(),
-            pod.controller.as_ref().map_or(0, supercargo_model::Interned::address),
-        ];
-        let known = match self.classes.last {
-            Some((last, number)) if last == address => Some(number),
-            _ => self.classes.by_address.get(&address).map(|(number, _)| *number),
-        };
-        let number = match known {
-            Some(number) => number,
-            None => {
-                self.make_room();
-                let key = ClassKey::of(*profile_number, pod, self.recipe(question).fields, alike);
-                let number = match self.classes.by_key.get(&key) {
-                    Some(number) => *number,
-                    None => {
-                        let class = self.compile(question, resolved);
-                        let number = self.classes.list.insert(class);
-                        self.classes.by_key.insert(key, number);
-                        number
-                    }
-                };
-                self.classes.by_address.insert(address, (number, (*pod).clone()));
-                number
-            }
-        };
-        // Whatever room was made, this pod is among those that are held.
-        self.classes.last = Some((address, number));
-        let class = self.classes.list.get_mut(number).expect("classes in the maps are in the list");
-        if !class.is_current(question.context.cluster, &self.counting) {
-            // What the old and the new one both count is not counted anew.
-            let new = self.compile(question, resolved);
-            let class = self.classes.list.get_mut(number).expect("it was just there");
-            std::mem::replace(class, new).release(&mut self.counting);
-        }
-        number
-    }
-
-    fn recipe(&self, question: &Question<'_>) -> &Arc<Recipe> {
-        self.recipes[question.profile_number].as_ref().expect("without a recipe nothing is looked up")
-    }
-
-    fn compile(&mut self, question: &Question<'_>, resolved: &Resolved) -> Box<Class> {
-        let recipe = self.recipe(question).clone();
-        let mut class = Class::compile(question, &recipe, resolved, &mut self.counting);
-        self.statistics.classes_made += 1;
-        class.generation = self.statistics.classes_made;
-        Box::new(class)
-    }
-
-    /// Drops what was not used for longest, where there is too much.
-    fn make_room(&mut self) {
-        if self.classes.by_address.len() >= self.limits.addresses {
-            self.classes.by_address.clear();
-            self.classes.alike.clear();
-        }
-        if self.classes.by_key.len() >= self.limits.classes {
-            let mut used: Vec<u64> = self.classes.list.values().map(|class| class.last_used).collect();
-            used.sort_unstable();
-            let oldest_kept = used[used.len() / 2];
-            for class in self.classes.list.remove_unless(|class| class.last_used >= oldest_kept) {
-                class.release(&mut self.counting);
-                self.statistics.classes_dropped += 1;
-            }
-            let list = &self.classes.list;
-            self.classes.by_key.retain(|_, number| list.get(*number).is_some());
-            self.classes.by_address.retain(|_, (number, _)| list.get(*number).is_some());
-        }
-    }
 }
 
 /// What was found, before it is put into words.
@@ -518,21 +424,6 @@ enum Found {
     Place { row: Row, score: i64, feasible: usize },
     Unfit { base: usize },
     Unknown(PlainReason),
-}
-
-impl Classes {
-    /// A number for what plugins say about which pods are alike; 0 if none says anything.
-    fn alike_number(&mut self, alike: &[u64]) -> usize {
-        if alike.is_empty() {
-            return 0;
-        }
-        if let Some(number) = self.alike.get(alike) {
-            return *number;
-        }
-        self.alike_numbers += 1;
-        self.alike.insert(alike.to_vec(), self.alike_numbers);
-        self.alike_numbers
-    }
 }
 
 /// Why a plugin that has a word on each pod, and says nothing about nodes, keeps the index from deciding; none if it lets it.

@@ -5,9 +5,9 @@ use std::hint::black_box;
 use rustc_hash::FxHashMap;
 use supercargo_model::Row;
 
-use super::Classes;
 use super::base::Base;
 use super::class::ClassCounter;
+use super::classes::Classes;
 use super::counting::Counting;
 use super::domain_sets::DomainSet;
 use super::table::Table;

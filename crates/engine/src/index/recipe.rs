@@ -30,7 +30,13 @@ pub(super) struct Recipe {
     alike: Vec<usize>,
     /// The plugins that say with every decision what the pod comes to, as they stand at PreFilter.
     resolved: Vec<usize>,
+    /// Whether pods that share their parts, such as their spec, concern the same of those plugins.
+    pub(super) resolves_by_parts: bool,
 }
+
+/// What tells pods apart that share their parts.
+const OWN_FIELDS: [PodField; 5] =
+    [PodField::Name, PodField::NodeName, PodField::Timestamps, PodField::Status, PodField::Progress];
 
 /// A plugin, as far as keeping its answers goes.
 #[derive(Debug)]
@@ -185,7 +191,10 @@ impl Recipe {
             deciding.iter().fold(FieldSet::EMPTY, |fields, number| fields.or(plugins[*number].fields));
         let alike = deciding.into_iter().filter(|number| plugins[*number].is_alike).collect();
         let is_resolved = |number: &usize| plugins[*number].is_resolved && !plugins[*number].is_verdict;
-        let resolved = pre_filters.iter().copied().filter(is_resolved).collect();
+        let resolved: Vec<usize> = pre_filters.iter().copied().filter(is_resolved).collect();
+        let reads = |number: &usize, field: PodField| instances[*number].reads.pod.contains(field);
+        let resolves_by_parts =
+            !OWN_FIELDS.iter().any(|field| resolved.iter().any(|number| reads(number, *field)));
         let is_verdict = |position: &usize| plugins[pre_filters[*position]].is_verdict;
         let verdicts = (0..pre_filters.len()).filter(is_verdict).collect();
         Some(Recipe {
@@ -200,6 +209,7 @@ impl Recipe {
             verdicts,
             alike,
             resolved,
+            resolves_by_parts,
         })
     }
 

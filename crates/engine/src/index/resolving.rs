@@ -80,16 +80,16 @@ impl Resolved {
 }
 
 impl Likenesses {
-    /// Asks the plugins what a pod comes to.
+    /// Asks the plugins what a pod comes to; none if it concerns none of them.
     pub(super) fn resolve(
         &mut self,
         question: &Question<'_>,
         recipe: &Recipe,
         limit: usize,
-    ) -> Result<Resolved, PlainReason> {
+    ) -> Result<Option<Resolved>, PlainReason> {
         let mut plugins = recipe.resolved(question.pod).peekable();
         if plugins.peek().is_none() {
-            return Ok(Resolved::default());
+            return Ok(None);
         }
         let mut cycle = Cycle::new(question.pod, question.context.clone());
         let mut words = Vec::new();
@@ -107,7 +107,7 @@ impl Likenesses {
             self.buffer.add(&skips);
             words.push(Word { plugin, number: self.number(limit), skips });
         }
-        Ok(Resolved { state: cycle.into_state(), words })
+        Ok(Some(Resolved { state: cycle.into_state(), words }))
     }
 
     /// The number of what is in the buffer.

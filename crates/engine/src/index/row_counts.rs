@@ -1,5 +1,7 @@
 //! Something counted for rows: for few of them in a map, for many in a column. Hot.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::FxHashMap;
 
 /// What is counted for more than one row in so many is kept in a column.
@@ -42,19 +44,40 @@ impl<T: Copy + Default + PartialEq> RowCounts<T> {
 
     /// Sets a row's value, the default to have none.
     pub(super) fn set(&mut self, row: u32, value: T) {
+        self.change(row, |_| value);
+    }
+
+    /// Changes a row's value. It is looked for once: in a large table that is most of what it costs.
+    pub(super) fn change(&mut self, row: u32, new: impl FnOnce(T) -> T) {
         let none = T::default();
-        let old = match &mut self.values {
-            Values::Map(map) if value == none => map.remove(&row).unwrap_or(none),
-            Values::Map(map) => map.insert(row, value).unwrap_or(none),
-            Values::Column(column) => match column.get_mut(row as usize) {
-                Some(kept) => std::mem::replace(kept, value),
-                None if value == none => none,
-                None => {
-                    column.resize(row as usize + 1, none);
-                    column[row as usize] = value;
-                    none
+        let (old, value) = match &mut self.values {
+            Values::Map(map) => match map.entry(row) {
+                Entry::Occupied(mut entry) => {
+                    let old = *entry.get();
+                    let value = new(old);
+                    if value == none {
+                        entry.remove();
+                    } else {
+                        *entry.get_mut() = value;
+                    }
+                    (old, value)
+                }
+                Entry::Vacant(entry) => {
+                    let value = new(none);
+                    if value != none {
+                        entry.insert(value);
+                    }
+                    (none, value)
                 }
             },
+            Values::Column(column) => {
+                if row as usize >= column.len() {
+                    column.resize(row as usize + 1, none);
+                }
+                let kept = &mut column[row as usize];
+                let old = std::mem::replace(kept, new(*kept));
+                (old, *kept)
+            }
         };
         if (old == none) != (value == none) {
             self.rows = self.rows.max(row as usize + 1);
@@ -126,7 +149,7 @@ mod tests {
             let (mut counts, mut model) = (RowCounts::default(), BTreeMap::new());
             let last = last.into_iter().map(|(row, has)| (row, u32::from(has)));
             for (row, value) in first.into_iter().chain(last) {
-                counts.set(row, value);
+                counts.change(row, |_| value);
                 if value == 0 { model.remove(&row) } else { model.insert(row, value) };
                 prop_assert_eq!((counts.get(row), counts.len()), (value, model.len()));
             }

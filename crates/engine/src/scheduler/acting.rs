@@ -36,6 +36,7 @@ impl Scheduler {
             }
             Act::Order(effect) => self.order_for_plugin(plugin, effect),
             Act::WakeAt(time) => self.wake_at(plugin, time, now),
+            Act::Gauge { name, values } => self.observe(Observation::Gauged { plugin, name, values }),
             Act::Count { name, labels } => self.observe(Observation::Counted { plugin, name, labels }),
         }
     }

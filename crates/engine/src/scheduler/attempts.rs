@@ -140,7 +140,7 @@ impl Scheduler {
         now: Timestamp,
     ) -> Decision {
         self.tell_of_panic(pod, panicked);
-        let decision = self.engine.broken_off(pod, now, panicked.words());
+        let decision = self.engine.broken_off(pod, now, panicked.to_string());
         self.act_on(slot, &decision, now);
         decision
     }

@@ -19,8 +19,9 @@ const SLOW: Duration = Duration::from_secs(1);
 const SLOW_ASKED_EVERY: Duration = Duration::from_secs(60);
 
 /// A plugin panicked.
-#[derive(Debug)]
-pub(super) struct Panicked {
+#[derive(Debug, thiserror::Error)]
+#[error("plugin {plugin:?} panicked: {message}")]
+pub struct Panicked {
     plugin: &'static str,
     message: String,
 }
@@ -28,16 +29,12 @@ pub(super) struct Panicked {
 impl Panicked {
     /// What the pod gets to hear.
     pub(super) fn failure(&self) -> Failure {
-        Failure::error(self.words())
-    }
-
-    pub(super) fn words(&self) -> String {
-        format!("plugin {:?} panicked: {}", self.plugin, self.message)
+        Failure::error(self.to_string())
     }
 }
 
 /// Does something in which plugins run. If one of them panics, who it was; a panic that is no plugin's goes on.
-pub(super) fn caught<R>(act: impl FnOnce() -> R) -> Result<R, Panicked> {
+pub fn caught<R>(act: impl FnOnce() -> R) -> Result<R, Panicked> {
     // Whatever was changed half-way is the caller's business, who knows what that can be.
     catch_unwind(AssertUnwindSafe(act)).map_err(|panic| match witness::running() {
         None => resume_unwind(panic),

@@ -41,13 +41,14 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use supercargo_framework::{
     AskFailure, Conclusion, Effect, ExtenderAnswer, Memories, Nomination, Notice, Profile,
 };
-use supercargo_model::{Decoded, Pod, Snapshot, Timestamp};
+use supercargo_model::{Cluster, Decoded, Pod, Snapshot, Timestamp};
 
 use crate::decision::Decision;
 use crate::engine::{Engine, EngineOptions};
 use crate::planted::{Bug, is_planted};
 use binding::Asked;
 use bindings::Bindings;
+pub use catching::{Panicked, caught};
 use consulting::Consultation;
 pub use consulting::ExtenderSettings;
 use eviction::Eviction;
@@ -196,6 +197,11 @@ impl Scheduler {
     /// The cluster as the scheduler sees it: pods that it has given a node count as bound.
     pub fn cluster(&mut self) -> &Snapshot {
         self.engine.cluster.snapshot()
+    }
+
+    /// The cluster once more, to try things out on. A copy costs some pointers for every 64 nodes, and none for a pod.
+    pub fn copy_of_cluster(&self) -> Cluster {
+        self.engine.cluster.clone()
     }
 
     /// The profiles, in the order of the configuration.

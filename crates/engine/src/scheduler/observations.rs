@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use supercargo_framework::{Actions, ClusterEvent, EventResource, LeftOut, Point};
+use supercargo_framework::{Actions, ClusterEvent, EventResource, GaugeValue, LeftOut, Point};
 use supercargo_model::Pod;
 
 use super::{QueueLengths, Scheduler};
@@ -163,6 +163,15 @@ pub enum Observation {
         name: Cow<'static, str>,
         /// What tells one count of that name from another.
         labels: Vec<(Cow<'static, str>, Cow<'static, str>)>,
+    },
+    /// A plugin said what a gauge shows from now on.
+    Gauged {
+        /// The plugin.
+        plugin: &'static str,
+        /// What it measures.
+        name: Cow<'static, str>,
+        /// All values that there are.
+        values: Vec<GaugeValue>,
     },
     /// A plugin panicked. The pod is tried again after a backoff, and what the plugins did for it is taken back.
     PluginPanicked {

@@ -138,7 +138,17 @@ impl Scheduler {
             return;
         }
         self.observers.have_started = true;
-        self.call_observers(now, |_| true, |plugin, context, acts| plugin.started(context, acts));
+        if self.observers.plugins.is_empty() {
+            return;
+        }
+        let waiting = self.queue.pods_in_order();
+        self.call_observers(
+            now,
+            |_| true,
+            |plugin, context, acts| {
+                plugin.started_with(context, &waiting, acts);
+            },
+        );
     }
 
     /// Wakes plugins whose time has come, each once.

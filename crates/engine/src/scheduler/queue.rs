@@ -179,6 +179,13 @@ impl Queue {
         self.by_uid.keys()
     }
 
+    /// The pods in the queue, those that are being tried included, as they came.
+    pub(super) fn pods_in_order(&self) -> Vec<Arc<Pod>> {
+        let mut waiting: Vec<&Waiting> = self.pods.iter().flatten().map(|waiting| &**waiting).collect();
+        waiting.sort_by_key(|waiting| waiting.arrival);
+        waiting.into_iter().map(|waiting| waiting.queued.pod.clone()).collect()
+    }
+
     /// The pods that wait, without those that are being tried.
     pub(super) fn at_rest(&self) -> impl Iterator<Item = &Waiting> {
         self.pods

@@ -218,3 +218,30 @@ fn nodes_can_be_asked_about_alone() {
     let rejects = profile([json!({ "preFilter": "unschedulable: no" })]);
     assert!(among(&rejects, &["n1"]).is_empty());
 }
+
+#[test]
+fn each_of_some_nodes_gets_its_word_and_its_score() {
+    let mut cluster = nodes(["n1", "n2", "n3"]);
+    let p = cluster.pod(pod("p"));
+    let rows: Vec<Row> = ["n3", "n1", "n2"].iter().map(|name| cluster.row(name)).collect();
+    let words = |script| {
+        let words = crate::filter_among(&profile([script]), cluster.context(), &p, &rows);
+        words.iter().map(status_text).collect::<Vec<_>>()
+    };
+    let script = json!({ "preFilter": "only: n1 n2", "filter": { "n2": "unschedulable: full" } });
+    let left_out = "unresolvable: node(s) didn't satisfy plugin(s) [A]";
+    assert_eq!(words(script), [left_out, "ok", "unschedulable: full"]);
+    assert_eq!(words(json!({ "preFilter": "unresolvable: no" })), ["unresolvable: no"; 3]);
+    assert_eq!(
+        words(json!({ "filter": { "n1": "error: broken" } })),
+        ["ok", r#"error: running "A" filter plugin: broken"#, "ok"]
+    );
+
+    let scores = |script| crate::score_among(&profile([script]), cluster.context(), &p, &rows);
+    let found = scores(json!({ "scores": { "n1": 7, "n3": 100 }, "preFilter": "unschedulable: no" }));
+    let found = found.expect("a rejection is no reason not to score");
+    assert_eq!((found.totals, found.highest_possible), (vec![100, 7, 0], 100));
+    let broken = scores(json!({ "preFilter": "error: broken" })).expect_err("nothing can be said");
+    assert_eq!(broken, r#"running PreFilter plugin "A": broken"#);
+    assert!(scores(json!({ "scores": { "n1": "error: broken" } })).is_err());
+}

@@ -39,6 +39,8 @@ fn it_says_what_a_plain_map_says_and_clones_stay_as_they_were() {
             }
             check(&map.root);
             assert_eq!(map.len(), plain.len());
+            assert_eq!((map.first(), map.last()), (plain.first_key_value(), plain.last_key_value()));
+            assert_eq!(map.find(|known| known.cmp(&key)), plain.get_key_value(&key));
             assert!(map.iter().eq(plain.iter()), "seed {seed}, step {step}: {map:?}, not {plain:?}");
             if step % 20 == 0 {
                 kept.push((map.clone(), plain.clone()));

@@ -72,10 +72,14 @@ pub struct Snapshot {
 }
 
 /// A row: a node and what its pods take of it. Both are empty in rows that wait for a new node.
+///
+/// What a decision needs of it stands at the beginning of each of the two, in one line of the processor's cache: in a large cluster
+/// every line comes from memory.
 #[derive(Clone, Debug, Default)]
+#[repr(C, align(64))]
 struct NodeRow {
-    node: Node,
     usage: Usage,
+    node: Node,
 }
 
 /// A node as a plugin sees it: its facts, and the pods on it.
@@ -174,12 +178,9 @@ impl Snapshot {
     pub fn warm(&self, row: Row) {
         let NodeRow { node, usage } = self.nodes.get(row.0 as usize);
         std::hint::black_box((
+            self.nodes.is_shared(row.0 as usize),
             Arc::strong_count(&node.name),
-            node.allocatable.milli_cpu,
-            node.allowed_pods,
-            usage.requested().milli_cpu,
-            usage.non_zero_memory(),
-            usage.pods().len(),
+            usage.pods().last().map(Arc::as_ptr),
         ));
     }
 

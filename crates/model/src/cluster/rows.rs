@@ -22,6 +22,11 @@ impl<T: Clone + Default> Rows<T> {
         &self.chunks[index / CHUNK][index % CHUNK]
     }
 
+    /// Whether a write to a row copies its chunk first.
+    pub(super) fn is_shared(&self, index: usize) -> bool {
+        Arc::strong_count(&self.chunks[index / CHUNK]) > 1
+    }
+
     pub(super) fn get_mut(&mut self, index: usize) -> &mut T {
         let chunk = &mut self.chunks[index / CHUNK];
         if Arc::strong_count(chunk) > 1 {

@@ -7,11 +7,13 @@ use crate::resources::Resources;
 
 /// The pods on a node and what they take together.
 #[derive(Clone, Debug, Default)]
+// What every pod changes comes first, and is one line of the processor's cache.
+#[repr(C)]
 pub struct Usage {
     pods: Vec<Arc<Pod>>,
-    requested: Resources,
     non_zero_milli_cpu: i64,
     non_zero_memory: i64,
+    requested: Resources,
     pods_with_affinity: u32,
     pods_with_required_anti_affinity: u32,
     volumes: VolumeCounts,
@@ -119,12 +121,11 @@ impl Usage {
 
     fn count(&mut self, pod: &Pod, operation: fn(u32, u32) -> u32) {
         let affinity = &pod.spec.pod_affinity;
-        let counters = [
-            (&mut self.pods_with_affinity, affinity.is_declared),
-            (&mut self.pods_with_required_anti_affinity, affinity.declares_required_anti_affinity),
-        ];
-        for (counter, counts) in counters {
-            *counter = operation(*counter, u32::from(counts));
+        if affinity.is_declared {
+            self.pods_with_affinity = operation(self.pods_with_affinity, 1);
+        }
+        if affinity.declares_required_anti_affinity {
+            self.pods_with_required_anti_affinity = operation(self.pods_with_required_anti_affinity, 1);
         }
         if !pod.spec.volumes.is_empty() {
             let VolumeCounts { claims, others } = VolumeCounts::of_pod(pod);
@@ -136,8 +137,23 @@ impl Usage {
 
 #[cfg(test)]
 mod tests {
+    use std::mem::offset_of;
+
+    use super::super::NodeRow;
     use super::*;
     use crate::Interner;
+    use crate::node::Node;
+
+    #[test]
+    fn what_a_decision_needs_of_a_row_is_in_two_lines_of_the_cache() {
+        const LINE: usize = 64;
+        let end_of_amounts = offset_of!(Resources, ephemeral_storage) + size_of::<i64>();
+        assert!(align_of::<NodeRow>() >= LINE && offset_of!(NodeRow, usage).is_multiple_of(LINE));
+        assert!(offset_of!(Usage, pods) < offset_of!(Usage, requested));
+        assert!(offset_of!(Usage, requested) + end_of_amounts <= LINE);
+        assert!(offset_of!(NodeRow, node).is_multiple_of(LINE) && offset_of!(Node, name) == 0);
+        assert!(offset_of!(Node, allocatable) + end_of_amounts <= LINE);
+    }
 
     #[test]
     fn counters_go_back_to_zero() {

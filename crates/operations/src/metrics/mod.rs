@@ -7,10 +7,12 @@
 //!
 //! What each means here, and which of upstream's are left out and why, stands in `docs/reference/metrics.md`.
 
+mod extender;
 mod labels;
 mod memories;
 mod plugins;
 mod process;
+mod programs;
 mod queries;
 mod series;
 mod shadow;
@@ -27,11 +29,13 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+pub use extender::ExtenderMetrics;
 pub use labels::{AttemptResult, Cached, Queue};
 pub use shadow::ShadowMetrics;
 
 use memories::MemorySeries;
 use plugins::PluginSeries;
+use programs::ProgramSeries;
 use queries::QuerySeries;
 use series::{Series, buckets};
 
@@ -84,6 +88,7 @@ pub struct Metrics {
     plugins: PluginSeries,
     queries: QuerySeries,
     memories: MemorySeries,
+    programs: ProgramSeries,
 }
 
 /// The name of our election in `leader_election_master_status`, as upstream has it.
@@ -320,6 +325,7 @@ impl Metrics {
             plugins: PluginSeries::new(all),
             queries: QuerySeries::new(all),
             memories: MemorySeries::new(all),
+            programs: ProgramSeries::new(all),
         };
         metrics.show_zeros();
         (metrics, Exposition { registry: Arc::new(registry) })

@@ -1,9 +1,11 @@
 //! What plugins count, and what is counted about them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicU64;
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::Metrics;
@@ -18,6 +20,9 @@ pub(super) struct PluginSeries {
     counts: Family<CountLabels, Counter>,
     /// The counts so far; no more than [`SERIES_MAX`] of them.
     known: BTreeMap<CountLabels, Counter>,
+    gauges: Family<CountLabels, Gauge<f64, AtomicU64>>,
+    /// The labels of what each gauge of a plugin shows.
+    shown: BTreeMap<(String, String), BTreeSet<CountLabels>>,
     panics: Series<1, Counter>,
     slow: Series<1, Counter>,
     refused: Series<2, Counter>,
@@ -28,9 +33,14 @@ impl PluginSeries {
         let counts = Family::default();
         let help = "What plugins count, by the plugin, what it counts, and the plugin's own labels";
         all.register("supercargo_plugin_counts", help, Family::clone(&counts));
+        let gauges = Family::default();
+        let help = "What plugins measure, by the plugin, what it measures, and the plugin's own labels";
+        all.register("supercargo_plugin_gauge", help, Family::clone(&gauges));
         PluginSeries {
             counts,
             known: BTreeMap::new(),
+            gauges,
+            shown: BTreeMap::new(),
             panics: Series::counter(
                 all,
                 "supercargo_plugin_panics",
@@ -50,6 +60,21 @@ impl PluginSeries {
                 ["plugin", "reason"],
             ),
         }
+    }
+
+    /// Shows these values of a gauge, as many as there is room for, and no others.
+    fn gauge(&mut self, key: (String, String), values: impl Iterator<Item = (CountLabels, f64)>) {
+        let before = self.shown.remove(&key).unwrap_or_default();
+        let others: usize = self.shown.values().map(BTreeSet::len).sum();
+        let mut shown = BTreeSet::new();
+        for (labels, value) in values.take(SERIES_MAX.saturating_sub(others)) {
+            self.gauges.get_or_create(&labels).set(value);
+            shown.insert(labels);
+        }
+        for gone in before.difference(&shown) {
+            self.gauges.remove(gone);
+        }
+        self.shown.insert(key, shown);
     }
 
     fn count(&mut self, labels: CountLabels) {
@@ -77,11 +102,19 @@ impl Metrics {
         name: &str,
         labels: impl Iterator<Item = (&'a str, &'a str)>,
     ) {
-        let own = labels.map(|(name, value)| (label_name(name), value.to_owned()));
-        let mut labels: BTreeMap<String, String> = own.collect();
-        labels.insert("plugin".to_owned(), plugin.to_owned());
-        labels.insert("count".to_owned(), name.to_owned());
-        self.plugins.count(labels.into_iter().collect());
+        self.plugins.count(all_labels(plugin, "count", name, labels));
+    }
+
+    /// A plugin says what a gauge shows from now on; what it does not repeat is not shown any more.
+    pub fn plugin_gauge<'a>(
+        &mut self,
+        plugin: &str,
+        name: &str,
+        values: impl Iterator<Item = (Vec<(&'a str, &'a str)>, f64)>,
+    ) {
+        let values =
+            values.map(|(labels, value)| (all_labels(plugin, "gauge", name, labels.into_iter()), value));
+        self.plugins.gauge((plugin.to_owned(), name.to_owned()), values);
     }
 
     /// A plugin panicked.
@@ -98,6 +131,20 @@ impl Metrics {
     pub fn plugin_acts_refused(&mut self, plugin: &str, reason: &str, acts: u64) {
         self.plugins.refused.of([plugin, reason]).inc_by(acts);
     }
+}
+
+/// The labels of a plugin's count or gauge, which is named under that label: the plugin's own, and who it is.
+fn all_labels<'a>(
+    plugin: &str,
+    kind: &str,
+    name: &str,
+    own: impl Iterator<Item = (&'a str, &'a str)>,
+) -> CountLabels {
+    let own = own.map(|(name, value)| (label_name(name), value.to_owned()));
+    let mut labels: BTreeMap<String, String> = own.collect();
+    labels.insert("plugin".to_owned(), plugin.to_owned());
+    labels.insert(kind.to_owned(), name.to_owned());
+    labels.into_iter().collect()
 }
 
 /// A label as the text format has it: what it does not allow becomes an underscore.
@@ -134,5 +181,35 @@ mod tests {
             text.contains("supercargo_plugin_counts_total{count=\"other\",plugin=\"other\"} 6\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_gauge_shows_what_was_said_last() {
+        let (mut metrics, exposition) = Metrics::new();
+        let shown = || {
+            let text = exposition.text();
+            let lines = text.lines().filter(|line| line.starts_with("supercargo_plugin_gauge{"));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let line = |controller: &str, value: &str| {
+            format!(
+                "supercargo_plugin_gauge{{controller=\"{controller}\",gauge=\"qos\",plugin=\"QosAware\"}} {value}"
+            )
+        };
+        let mut say = |values: &[(&str, f64)]| {
+            let values = values.iter().map(|(controller, value)| (vec![("controller", *controller)], *value));
+            metrics.plugin_gauge("QosAware", "qos", values);
+        };
+        say(&[("a", 0.5), ("b", 1.0)]);
+        let mut both = shown();
+        both.sort();
+        assert_eq!(both, [line("a", "0.5"), line("b", "1.0")]);
+        say(&[("a", 0.25)]);
+        assert_eq!(shown(), [line("a", "0.25")]);
+        let many: Vec<String> = (0..SERIES_MAX + 5).map(|number| number.to_string()).collect();
+        say(&many.iter().map(|name| (name.as_str(), 1.0)).collect::<Vec<_>>());
+        assert_eq!(shown().len(), SERIES_MAX);
+        say(&[]);
+        assert!(shown().is_empty());
     }
 }

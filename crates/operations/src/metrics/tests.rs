@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::text::{go_number, plain};
-use super::{AttemptResult, Cached, Metrics, Queue, ShadowMetrics};
+use super::{AttemptResult, Cached, ExtenderMetrics, Metrics, Queue, ShadowMetrics};
 
 /// Uses every method once.
 fn everything(metrics: &mut Metrics) {
@@ -104,7 +104,11 @@ fn every_metric_is_in_the_reference() {
     };
     let (mut metrics, exposition) = Metrics::new();
     everything(&mut metrics);
-    let texts = [exposition.text(), ShadowMetrics::new().1.text()];
+    let texts = [
+        exposition.text(),
+        ShadowMetrics::new().1.text(),
+        ExtenderMetrics::new(&["filter"], &["answered"]).1.text(),
+    ];
     let all = texts.iter().flat_map(|text| text.lines()).filter_map(|line| line.strip_prefix("# TYPE "));
     let missing: Vec<&str> =
         all.filter_map(|rest| rest.split(' ').next()).filter(|metric| !is_named(metric)).collect();

@@ -30,7 +30,7 @@ use super::transport::Transport;
 use super::{page, subject};
 
 /// How long a client may take to send its first byte, and then to agree on TLS.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a client may take to send the head of a request; this is also how long a connection may be idle between requests.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);

@@ -13,6 +13,7 @@ mod connection;
 mod connections;
 mod gate;
 mod health;
+mod open;
 mod page;
 mod plain;
 mod review;
@@ -32,9 +33,9 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::task::yield_now;
+use tokio::task::{JoinHandle, yield_now};
 use tokio::time::{sleep, timeout};
 
 pub use access::{
@@ -43,6 +44,7 @@ pub use access::{
 };
 pub use certificate::{CertificateSource, ClientAuthority, FollowedAuthority, TlsError, TlsOptions};
 pub use health::{Check, Note};
+pub use open::{OpenServer, OpenTls};
 pub use page::{Content, Routes};
 pub use plain::PlainServer;
 pub use review::{ApiReviewer, follow_client_authority, look_up_client_authority};
@@ -50,7 +52,7 @@ pub use zpages::Component;
 
 use certificate::Tls;
 use connection::Serving;
-use connections::{Connections, Peer, Stage};
+use connections::{Connections, Peer, Slot, Stage};
 
 /// How long requests under way may take when the server stops, as upstream.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -122,62 +124,75 @@ impl Server {
 
     /// Answers until `stop` is ready; then requests under way get a few seconds to finish.
     pub async fn run(self, routes: Routes, access: Access, stop: impl Future<Output = ()>) {
-        let watched = GracefulShutdown::new();
-        let connections = Connections::default();
         let serving = Arc::new(Serving {
             router: routes.into_router(),
             access: Arc::new(access),
             tls: Mutex::new(self.tls),
         });
-        let mut stop = pin!(stop);
-        let mut accepted_in_a_row = 0;
-        loop {
-            let accepted = tokio::select! {
-                biased;
-                () = &mut stop => break,
-                accepted = self.listener.accept() => accepted,
-            };
-            let (stream, address) = match accepted {
-                Ok(accepted) => accepted,
-                // The client went away before it was accepted.
-                Err(error) if is_of_one_connection(&error) => continue,
-                Err(error) => {
-                    tracing::warn!(err = %error, "A connection could not be accepted; another one is closed");
-                    connections.shed_one();
-                    sleep(ACCEPT_RETRY_PERIOD).await;
-                    continue;
-                }
-            };
-            // Answers are short; none is held back to be joined with the next. It only costs time if that fails.
-            let _ = stream.set_nodelay(true);
-            let peer = Peer::of(address.ip());
-            // Where many wait to be accepted, the first bytes of a client that wants something have arrived before that: it is not taken for a
-            // silent one until its task gets its turn.
-            let stage = match connections.is_pressed(peer) && has_received(&stream) {
-                true => Stage::Handshaking,
-                false => Stage::Silent,
-            };
-            let slot = loop {
-                match connections.open(peer, stage) {
-                    Ok(slot) => break slot,
-                    Err(pause) => sleep(pause).await,
-                }
-            };
-            let number = slot.number();
-            let task = tokio::spawn(connection::serve(Arc::clone(&serving), slot, watched.watcher(), stream));
-            connections.served_by(number, task.abort_handle());
-            accepted_in_a_row += 1;
-            if accepted_in_a_row % ACCEPT_BATCH == 0 {
-                yield_now().await;
-            }
-        }
-        drop(self.listener);
-        tracing::info!("[graceful-termination] secure server has stopped listening");
-        if timeout(STOP_TIMEOUT, watched.shutdown()).await.is_err() {
-            tracing::warn!("[graceful-termination] requests were cut off");
-        }
-        tracing::info!("[graceful-termination] secure server is exiting");
+        accept_until(self.listener, "secure server", stop, |slot, watcher, stream| {
+            tokio::spawn(connection::serve(Arc::clone(&serving), slot, watcher, stream))
+        })
+        .await;
     }
+}
+
+/// Accepts connections until `stop` is ready, and has each served by a task; then requests under way get a few seconds to finish.
+async fn accept_until(
+    listener: TcpListener,
+    name: &str,
+    stop: impl Future<Output = ()>,
+    serve: impl Fn(Slot, Watcher, TcpStream) -> JoinHandle<()>,
+) {
+    let watched = GracefulShutdown::new();
+    let connections = Connections::default();
+    let mut stop = pin!(stop);
+    let mut accepted_in_a_row = 0;
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = &mut stop => break,
+            accepted = listener.accept() => accepted,
+        };
+        let (stream, address) = match accepted {
+            Ok(accepted) => accepted,
+            // The client went away before it was accepted.
+            Err(error) if is_of_one_connection(&error) => continue,
+            Err(error) => {
+                tracing::warn!(err = %error, "A connection could not be accepted; another one is closed");
+                connections.shed_one();
+                sleep(ACCEPT_RETRY_PERIOD).await;
+                continue;
+            }
+        };
+        // Answers are short; none is held back to be joined with the next. It only costs time if that fails.
+        let _ = stream.set_nodelay(true);
+        let peer = Peer::of(address.ip());
+        // Where many wait to be accepted, the first bytes of a client that wants something have arrived before that: it is not taken for a
+        // silent one until its task gets its turn.
+        let stage = match connections.is_pressed(peer) && has_received(&stream) {
+            true => Stage::Handshaking,
+            false => Stage::Silent,
+        };
+        let slot = loop {
+            match connections.open(peer, stage) {
+                Ok(slot) => break slot,
+                Err(pause) => sleep(pause).await,
+            }
+        };
+        let number = slot.number();
+        let task = serve(slot, watched.watcher(), stream);
+        connections.served_by(number, task.abort_handle());
+        accepted_in_a_row += 1;
+        if accepted_in_a_row % ACCEPT_BATCH == 0 {
+            yield_now().await;
+        }
+    }
+    drop(listener);
+    tracing::info!("[graceful-termination] {name} has stopped listening");
+    if timeout(STOP_TIMEOUT, watched.shutdown()).await.is_err() {
+        tracing::warn!("[graceful-termination] requests were cut off");
+    }
+    tracing::info!("[graceful-termination] {name} is exiting");
 }
 
 /// Listens. Of an unspecified address both families are meant, as in Go, if the machine has both.

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use supercargo_framework::{
-    Acts, Answer, Cycle, Extensions, LeftOutReason, LineSource, MAX_NODE_SCORE, NodeFacts, NodeScore,
-    Normalization, Plugin, Query, Question, Reads, Reserve, Score, Status, fact_kind,
+    Acts, Answer, Cycle, Extensions, LeftOutReason, LineSource, MAX_NODE_SCORE, NodeFacts, NodeField,
+    NodeScore, Normalization, Plugin, PodField, Query, Question, Reads, Reserve, Score, Status, fact_kind,
 };
+use supercargo_model::taints::find_forbidding;
 use supercargo_model::{Kind, KindId, NodeRef, Pod};
 
 use args::duration;
@@ -48,8 +49,10 @@ const UNKNOWN_SCORE: i64 = MAX_NODE_SCORE / 2;
 /// All nodes are asked about at once, now and then, and no decision waits for it. A node that Prometheus does not know, or of which it
 /// has no fresh sample, gets 50 points, where the original fails the pod; where nobody has any traffic, all get 100, where it divides by
 /// 0. The points of the agent are scaled so that its best node gets 100. An answer that is late, malformed, or does not name every
-/// node that is feasible counts for nothing, and the pod goes by traffic. Enabled at Reserve as well, the plugin counts pods that go
-/// to a node which the agent named, and others.
+/// node that is feasible counts for nothing, and the pod goes by traffic. Enabled at Reserve as well, the plugin counts pods by what
+/// the agent said: `suggestion` if it named every node whose taints the pod tolerates, `partial` if it left some of them out, and
+/// `traffic` if it named none, or gave no answer in time. Only `getSuggestion` is sent: the original's later `setResourceValues` tells the
+/// agent of a pod in one connection and asks in another, and another pod's answer may come in between.
 #[derive(Debug)]
 pub struct NetworkTraffic {
     args: NetworkTrafficArgs,
@@ -106,7 +109,10 @@ impl Plugin for NetworkTraffic {
             }
             Ok(())
         });
-        reads.question(suggestion.within(duration(self.args.agent_timeout)))
+        reads
+            .question(suggestion.within(duration(self.args.agent_timeout)))
+            .pod(&[PodField::Tolerations])
+            .node(&[NodeField::Name, NodeField::Taints, NodeField::Unschedulable])
     }
 }
 
@@ -136,6 +142,19 @@ impl NetworkTraffic {
         }
         cycle.cluster().objects().get::<Suggestion>(&cycle.pod.namespace, &cycle.pod.name)
     }
+
+    /// Whether the agent has said enough about the pod of a cycle. Which nodes were feasible nobody knows any more when a pod is
+    /// counted; nodes that keep the pod away, such as control planes, are none that an agent has to name.
+    fn said_about(&self, cycle: &Cycle<'_>) -> &'static str {
+        let Some(suggestion) = self.suggestion(cycle) else { return "traffic" };
+        let mut nodes = cycle.cluster().nodes().filter(|node| is_open_to(cycle.pod, *node));
+        if nodes.all(|node| suggestion.of(node.name()).is_some()) { "suggestion" } else { "partial" }
+    }
+}
+
+/// Whether a node takes such pods at all.
+fn is_open_to(pod: &Pod, node: NodeRef<'_>) -> bool {
+    !node.is_unschedulable() && find_forbidding(node.taints(), &pod.spec.tolerations).is_none()
 }
 
 impl Suggestion {
@@ -189,12 +208,9 @@ fn by_traffic(traffic: i64, most: i64) -> i64 {
 }
 
 impl Reserve for NetworkTraffic {
-    fn reserve(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, node: NodeRef<'_>) -> Status {
+    fn reserve(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, _: NodeRef<'_>) -> Status {
         if !self.args.agent_address.is_empty() {
-            let is_named =
-                self.suggestion(cycle).is_some_and(|suggestion| suggestion.of(node.name()).is_some());
-            let by = if is_named { "suggestion" } else { "traffic" };
-            acts.count("decisions", &[("by", by)]);
+            acts.count("decisions", &[("by", self.said_about(cycle))]);
         }
         Status::success()
     }

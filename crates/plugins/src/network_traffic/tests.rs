@@ -198,3 +198,28 @@ fn arguments_that_cannot_be_are_named() {
 fn what_it_declares_is_what_it_reads() {
     supercargo_testkit::ReadsCheck::with_args::<NetworkTraffic>(args(json!({}))).check();
 }
+
+proptest::proptest! {
+    /// The framework refuses every other score, and then the pod fails.
+    #[test]
+    fn every_score_is_from_0_to_100(
+        traffic in proptest::collection::vec(proptest::option::of(0..=i64::MAX), 1..20),
+        points in proptest::collection::vec(proptest::option::weighted(0.95, proptest::num::i64::ANY), 1..20),
+    ) {
+        let raw: Vec<i64> = traffic.iter().map(|traffic| traffic.unwrap_or(UNKNOWN)).collect();
+        let most = raw.iter().copied().max().unwrap_or(0);
+        let scores: Vec<i64> = raw.iter().map(|traffic| by_traffic(*traffic, most)).collect();
+        assert!(scores.iter().all(|score| (0..=100).contains(score)), "{raw:?}: {scores:?}");
+        // Whoever has less is not worse off.
+        for (one, other) in (0..raw.len()).flat_map(|one| (0..raw.len()).map(move |other| (one, other))) {
+            let are_known = raw[one] != UNKNOWN && raw[other] != UNKNOWN;
+            assert!(!are_known || raw[one] > raw[other] || scores[one] >= scores[other], "{raw:?}: {scores:?}");
+        }
+        let suggestion = Suggestion::from(BTreeMap::new());
+        let scaled = suggestion.scaled(points.iter().copied());
+        assert_eq!(scaled.is_some(), points.iter().all(Option::is_some), "{points:?}");
+        let scaled = scaled.unwrap_or_default();
+        assert!(scaled.iter().all(|score| (0..=100).contains(score)), "{points:?}: {scaled:?}");
+        assert!(scaled.is_empty() || points.iter().flatten().all(|points| *points <= 0) || scaled.contains(&100));
+    }
+}

@@ -1,7 +1,8 @@
 //! What workloads with the community's plugins add to the default profile and to the cluster.
 
 use serde_json::{Value, json};
-use supercargo_framework::{Plugin, Point, Profile, Registry};
+use supercargo_conformance::samples::add_with;
+use supercargo_framework::Profile;
 use supercargo_plugins::community::{
     LoadVariationRiskBalancing, LowRiskOverCommitment, NodeMetadata, NodeResourcesAllocatable, Peaks,
     PreemptionToleration, TargetLoadPacking,
@@ -17,7 +18,7 @@ const MODELS: usize = 1000;
 
 /// Prefers small nodes.
 pub(super) fn add_allocatable(profile: &mut Profile) {
-    add::<NodeResourcesAllocatable>(profile, &json!({ "mode": "Least" }));
+    add_with::<NodeResourcesAllocatable>(profile, 1, Some(&json!({ "mode": "Least" })));
 }
 
 /// Prefers cheap nodes.
@@ -28,28 +29,28 @@ pub(super) fn add_metadata(profile: &mut Profile) {
         "metadataType": "Number",
         "scoringStrategy": "Lowest",
     });
-    add::<NodeMetadata>(profile, &args);
+    add_with::<NodeMetadata>(profile, 1, Some(&args));
 }
 
 /// Takes the place of DefaultPreemption.
 pub(super) fn add_toleration(profile: &mut Profile) {
     profile.post_filter.clear();
-    add::<PreemptionToleration>(profile, &json!({}));
+    add_with::<PreemptionToleration>(profile, 1, Some(&json!({})));
 }
 
 /// Packs by load.
 pub(super) fn add_packing(profile: &mut Profile) {
-    add::<TargetLoadPacking>(profile, &json!({ "watcherAddress": LOAD_WATCHER }));
+    add_with::<TargetLoadPacking>(profile, 1, Some(&json!({ "watcherAddress": LOAD_WATCHER })));
 }
 
 /// Balances by load and how it varies.
 pub(super) fn add_variation(profile: &mut Profile) {
-    add::<LoadVariationRiskBalancing>(profile, &json!({ "watcherAddress": LOAD_WATCHER }));
+    add_with::<LoadVariationRiskBalancing>(profile, 1, Some(&json!({ "watcherAddress": LOAD_WATCHER })));
 }
 
 /// Avoids nodes whose pods may need more than there is.
 pub(super) fn add_low_risk(profile: &mut Profile) {
-    add::<LowRiskOverCommitment>(profile, &json!({ "watcherAddress": LOAD_WATCHER }));
+    add_with::<LowRiskOverCommitment>(profile, 1, Some(&json!({ "watcherAddress": LOAD_WATCHER })));
 }
 
 /// Saves energy.
@@ -59,7 +60,7 @@ pub(super) fn add_peaks(profile: &mut Profile) {
         (node_name(number), json!({ "k0": 150.0, "k1": k1, "k2": -0.02 }))
     };
     let models: serde_json::Map<String, Value> = (0..MODELS).map(model).collect();
-    add::<Peaks>(profile, &json!({ "WatcherAddress": LOAD_WATCHER, "NodePowerModel": models }));
+    add_with::<Peaks>(profile, 1, Some(&json!({ "WatcherAddress": LOAD_WATCHER, "NodePowerModel": models })));
 }
 
 /// The load of all nodes, of which no two neighbours have the same.
@@ -79,15 +80,4 @@ pub(super) fn loads(sizes: Sizes) -> Vec<Value> {
         })
     };
     (0..sizes.nodes).map(load).collect()
-}
-
-/// Adds a plugin at all its points, behind all others.
-fn add<P: Plugin>(profile: &mut Profile, args: &Value) {
-    let mut registry = Registry::default();
-    registry.register::<P>().expect("it is the only one");
-    let plugin = registry.get(P::NAME).expect("it was just registered");
-    let instance = plugin.make(Some(args)).expect("these are arguments of the plugin");
-    for point in Point::ALL {
-        profile.add(&instance, point, 1);
-    }
 }

@@ -6,6 +6,7 @@
 
 mod check;
 mod community;
+pub(crate) mod extender;
 mod figures;
 mod nodes;
 mod objects;

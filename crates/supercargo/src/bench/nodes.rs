@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use supercargo_conformance::samples::NodeLoad;
 use supercargo_model::{Decoded, Decoder, NodeWords, Object};
+use supercargo_plugins::network_traffic::Traffic;
 
 /// What nodes have besides a name, a zone, and room for pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +84,16 @@ impl NodeMaker {
 /// What somebody outside says about a node the so-manieth time: no two nodes have the same traffic.
 pub(super) fn load(number: usize, round: usize) -> Object {
     let load = ((number * 37 + round * 61) % 101) as i64;
-    let traffic = (number * 7919 + round) as i64;
-    Object::new("", &node_name(number), NodeLoad { load, traffic })
+    Object::new("", &node_name(number), NodeLoad { load, traffic: bytes(number, round) })
+}
+
+/// What Prometheus says about a node the so-manieth time, as the plugin NetworkTraffic keeps it.
+pub(super) fn traffic(number: usize, round: usize) -> Object {
+    Object::new("", &node_name(number), Traffic(bytes(number, round)))
+}
+
+fn bytes(number: usize, round: usize) -> i64 {
+    (number * 7919 + round) as i64
 }
 
 pub(super) fn node_name(number: usize) -> String {

@@ -9,7 +9,7 @@ use supercargo_framework::{Fixes, Needs, Nomination, Profile};
 use supercargo_model::pod::PodStatus;
 use supercargo_model::{Decoded, NodeWords, Object, Pod, Row, Timestamp};
 
-use super::nodes::{NodeMaker, load};
+use super::nodes::NodeMaker;
 use super::pods::{INIT_NAMESPACE, MEASURED_NAMESPACE, PodMaker};
 use super::workloads::{Course, Init, Nodes, Sizes, Workload};
 
@@ -50,6 +50,8 @@ pub(super) struct Scene {
     pub(super) unmeasured: usize,
     /// What nodes become, where they change between decisions.
     changes: Vec<NodeWords>,
+    /// What somebody outside says about a node the so-manieth time.
+    fact: fn(usize, usize) -> Object,
     nodes: usize,
 }
 
@@ -106,7 +108,7 @@ impl Plan {
         }
         if let Course::Load { .. } = self.workload.course {
             for number in 0..self.nodes {
-                engine.cluster.put_object(load(number, 0));
+                engine.cluster.put_object((self.workload.fact)(number, 0));
             }
         }
         let mut pods = Vec::with_capacity(self.unmeasured() + self.pods);
@@ -136,7 +138,7 @@ impl Plan {
         // Nodes are put in order when somebody looks; that is not part of a decision.
         engine.cluster.snapshot();
         let (course, unmeasured) = (self.workload.course, self.unmeasured());
-        Ok(Scene { engine, course, pods, unmeasured, changes, nodes: self.nodes })
+        Ok(Scene { engine, course, pods, unmeasured, changes, fact: self.workload.fact, nodes: self.nodes })
     }
 }
 
@@ -182,7 +184,7 @@ impl Scene {
                         Nodes::One => (round * 31 % self.nodes)..(round * 31 % self.nodes + 1),
                     };
                     for node in changed {
-                        engine.cluster.put_object(load(node, round));
+                        engine.cluster.put_object((self.fact)(node, round));
                     }
                 }
                 Ok(Some(row))

@@ -17,9 +17,11 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, value_parser};
-use serde_json::json;
+use serde_json::{Value, json};
 use supercargo_engine::{Scheduler, SchedulerOptions};
-use supercargo_framework::{Context, Effect, Memories, OrderChanges, Profile, QueuedPod, Registry};
+use supercargo_framework::{
+    Context, Effect, Memories, OrderChanges, Profile, QueueSort, QueuedPod, Registry,
+};
 use supercargo_model::{Decoded, Decoder, Pod, Timestamp};
 
 use super::figures::clock;
@@ -27,7 +29,7 @@ use super::nodes::{NodeKind, NodeMaker};
 use super::scene::{NOW, engine_options};
 use super::{NODES_MAX, PODS_MAX};
 use crate::outcome::Outcome;
-use plugins::{PERMITTED_TOGETHER, add_ageing, add_gangs, add_qos_sort};
+use plugins::{PERMITTED_TOGETHER, add_ageing, add_gangs, add_qos_aware, add_qos_sort, qos_metadata};
 use report::{Report, table};
 
 /// More runs are taken for a mistake.
@@ -65,24 +67,40 @@ struct Workload {
     description: &'static str,
     /// What it adds to the default profile.
     change: fn(&mut Profile) -> anyhow::Result<()>,
+    /// What is written into the metadata of the pod of a number.
+    metadata: fn(usize) -> Value,
 }
 
 const WORKLOADS: &[Workload] = &[
-    Workload { name: "default", description: "The default profile", change: |_| Ok(()) },
+    Workload {
+        name: "default",
+        description: "The default profile",
+        change: |_| Ok(()),
+        metadata: |_| Value::Null,
+    },
+    Workload {
+        name: "qos",
+        description: "QosAware sorts the pods of a hundred controllers and keeps books of them: the order changes every 250 ms",
+        change: add_qos_aware,
+        metadata: qos_metadata,
+    },
     Workload {
         name: "ageing",
         description: "Pods become more important as they wait, each at its own pace: the order changes every 10 ms",
         change: add_ageing,
+        metadata: |_| Value::Null,
     },
     Workload {
         name: "gangs",
         description: "Pods wait at Permit, and go when ten of them have a node",
         change: add_gangs,
+        metadata: |_| Value::Null,
     },
     Workload {
         name: "qos-sort",
         description: "QOSSort puts pods in order by priority and quality of service",
         change: add_qos_sort,
+        metadata: |_| Value::Null,
     },
 ];
 
@@ -100,6 +118,8 @@ struct Run {
     tried: Vec<(Timestamp, Arc<Pod>)>,
     /// How many pods are to be bound.
     bound: usize,
+    /// What plugins remembered at each moment of which the order is another one.
+    memories: Vec<(Timestamp, Memories)>,
 }
 
 pub(crate) fn run(options: &ScheduleOptions, registry: &Registry) -> anyhow::Result<Outcome> {
@@ -122,7 +142,7 @@ fn run_all(options: &ScheduleOptions, registry: &Registry, reports: &mut Vec<Rep
         let mut times = Vec::new();
         let mut checked = 0;
         for _ in 0..options.runs {
-            let run = run_once(&profile, nodes, pods);
+            let run = run_once(&profile, nodes, pods, workload.metadata);
             let run = run.and_then(|run| check(&profile, &run, pods).map(|compared| (run, compared)));
             let (run, compared) = run.with_context(|| format!("workload {}", workload.name))?;
             times.push(run.time);
@@ -139,36 +159,55 @@ fn arrival(number: usize) -> Timestamp {
 }
 
 /// All pods come, then all are tried.
-fn run_once(profile: &Profile, nodes: usize, pods: usize) -> anyhow::Result<Run> {
+fn run_once(
+    profile: &Profile,
+    nodes: usize,
+    pods: usize,
+    metadata: fn(usize) -> Value,
+) -> anyhow::Result<Run> {
     let mut scheduler = Scheduler::new(vec![profile.clone()], SchedulerOptions::new(engine_options()));
     let maker = NodeMaker::new(NodeKind::Plain);
     for number in 0..nodes {
         scheduler.put(Decoded::Node(Box::new(maker.node(number))), NOW);
     }
-    // Nodes are put in order when somebody looks; that is not part of a decision.
+    // Nodes are put in order when somebody looks; that is not part of a decision. Plugins that observe hear of each pod as it comes.
     scheduler.cluster();
-    let waiting = (0..pods).map(decoded).collect::<anyhow::Result<Vec<Decoded>>>()?;
+    scheduler.advance(NOW);
+    let waiting = (0..pods)
+        .map(|number| decoded(number, &metadata(number)))
+        .collect::<anyhow::Result<Vec<Decoded>>>()?;
+    let changes = sort_of(profile)?.changes();
     let (mut now, mut tried, mut bound) = (arrival(pods), Vec::with_capacity(pods), 0);
+    let mut memories: Vec<(Timestamp, Memories)> = Vec::new();
     let begin = clock();
     for (number, pod) in waiting.into_iter().enumerate() {
         scheduler.put(pod, arrival(number));
     }
-    while let Some(decision) = scheduler.schedule_next(now) {
+    loop {
+        let moment = changes.moment(now);
+        if changes.every.is_some() && memories.last().is_none_or(|(last, _)| *last != moment) {
+            memories.push((moment, scheduler.memories().clone()));
+        }
+        let Some(decision) = scheduler.schedule_next(now) else { break };
         tried.push((now, decision.pod));
         let orders = scheduler.take_orders();
         bound += orders.iter().filter(|order| matches!(order.effect, Effect::Bind { .. })).count();
         drop(scheduler.take_observations());
         now = now.after(ATTEMPT);
     }
-    Ok(Run { time: begin.elapsed(), tried, bound })
+    Ok(Run { time: begin.elapsed(), tried, bound, memories })
+}
+
+fn sort_of(profile: &Profile) -> anyhow::Result<&dyn QueueSort> {
+    Ok(&*profile.queue_sort.first().context("the profile sorts pods")?.plugin)
 }
 
 /// The pod of that number, read but not yet known to anybody.
-fn decoded(number: usize) -> anyhow::Result<Decoded> {
+pub(super) fn decoded(number: usize, metadata: &Value) -> anyhow::Result<Decoded> {
     /// A prime, so that priorities do not come in order.
     const STRIDE: usize = 7919;
     let name = format!("pod-{number}");
-    let text = json!({
+    let mut pod = json!({
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": { "name": name, "namespace": "default", "uid": name },
@@ -182,7 +221,10 @@ fn decoded(number: usize) -> anyhow::Result<Decoded> {
             }],
         },
     });
-    Decoder::default().decode(&text.to_string()).context("the text of a pod cannot be read")
+    for (key, value) in metadata.as_object().into_iter().flatten() {
+        pod["metadata"][key] = value.clone();
+    }
+    Decoder::default().decode(&pod.to_string()).context("the text of a pod cannot be read")
 }
 
 /// Compares the order in which pods were tried with a naive sort of each moment. How many were compared.
@@ -191,11 +233,15 @@ fn check(profile: &Profile, run: &Run, pods: usize) -> anyhow::Result<usize> {
     if run.bound != pods - last_gang {
         bail!("{} of {pods} pods got a node and may go there", run.bound);
     }
-    let sort = &*profile.queue_sort.first().context("the profile sorts pods")?.plugin;
+    let sort = sort_of(profile)?;
     let changes = sort.changes();
     let mut cluster = supercargo_model::Cluster::default();
-    let (cluster, memories) = (cluster.snapshot(), Memories::default());
-    let context = |now| Context { cluster, now, memories: &memories, seed: 0, fixes: engine_options().fixes };
+    let (cluster, nothing) = (cluster.snapshot(), Memories::default());
+    let context = |now| {
+        let memories = run.memories.iter().find(|(moment, _)| *moment == now);
+        let memories = memories.map_or(&nothing, |(_, memories)| memories);
+        Context { cluster, now, memories, seed: 0, fixes: engine_options().fixes }
+    };
     let mut waiting = arrivals(run, pods)?;
     let mut tried = &*run.tried;
     while let Some((now, _)) = tried.first() {

@@ -3,11 +3,13 @@
 //! The first ten are those of the peer `decide`, which measures kube-scheduler: the same nodes, pods and phases, so
 //! that rates can be compared. The rest are ours.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use supercargo_conformance::samples;
 use supercargo_framework::Profile;
+use supercargo_model::Object;
+use supercargo_plugins::network_traffic::NetworkTraffic;
 
-use super::nodes::NodeKind;
+use super::nodes::{self, NodeKind};
 use super::{community, objects, pods, pods::PodKind};
 
 /// One workload.
@@ -28,6 +30,8 @@ pub(super) struct Workload {
     pub(super) course: Course,
     /// Adds plugins of others to the profile.
     pub(super) adds: fn(&mut Profile),
+    /// What [`Course::Load`] says about a node the so-manieth time.
+    pub(super) fact: fn(usize, usize) -> Object,
 }
 
 /// How large a cluster is, and how many pods come.
@@ -84,6 +88,7 @@ const PLAIN: Workload = Workload {
     pod: &pods::BASIC,
     course: Course::Place,
     adds: |_| {},
+    fact: nodes::load,
 };
 
 /// All of them, in the order in which they run.
@@ -269,6 +274,16 @@ pub(super) const WORKLOADS: &[Workload] = &[
         ..PLAIN
     },
     Workload {
+        name: "network-traffic",
+        description: "NetworkTraffic beside the default plugins, with what Prometheus says of every node, which all changes every 100,000 pods",
+        pods: 400_000,
+        pod: &pods::SMALL,
+        course: Course::Load { every: 100_000, nodes: Nodes::All },
+        adds: add_network_traffic,
+        fact: nodes::traffic,
+        ..PLAIN
+    },
+    Workload {
         name: "even-racks",
         description: "a Filter and a Score of an author's own, by the counts of 1,000 racks",
         nodes: NodeKind::Racked,
@@ -332,3 +347,9 @@ pub(super) const WORKLOADS: &[Workload] = &[
         ..PLAIN
     },
 ];
+
+/// NetworkTraffic as a configuration has it that names only a Prometheus.
+fn add_network_traffic(profile: &mut Profile) {
+    let args = json!({ "prometheusAddress": "http://prometheus:9090" });
+    samples::add_with::<NetworkTraffic>(profile, 1, Some(&args));
+}

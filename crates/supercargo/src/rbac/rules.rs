@@ -60,13 +60,18 @@ pub(super) fn read_rules(profiles: &[Profile]) -> Vec<Rule> {
     rules
 }
 
+/// What it takes to bind pods.
+pub(super) fn binding_rule() -> Rule {
+    Rule::new("Pods are bound.", &[""], &["pods/binding"], &["create"])
+}
+
 /// Everything that is written in any namespace: what the plugins declare, and what every scheduler writes.
 pub(super) fn write_rules(profiles: &[Profile]) -> Vec<Rule> {
     let plugins = || profiles.iter().flat_map(Profile::plugins);
     let declared = |write: &Write| plugins().any(|plugin| plugin.writes.contains(write));
     let mut rules = Vec::new();
     if declared(&Write::BINDING) {
-        rules.push(Rule::new("Pods are bound.", &[""], &["pods/binding"], &["create"]));
+        rules.push(binding_rule());
     }
     rules.push(Rule::new("Conditions and nominations.", &[""], &["pods/status"], &["patch"]));
     if declared(&Write::EVICTION) {

@@ -168,6 +168,21 @@ fn instead_of_kube_scheduler_only_the_lease_is_another() {
 }
 
 #[test]
+fn an_extender_may_bind_and_nothing_else() {
+    let (shadow, extender) = (without_config(Mode::Shadow), without_config(Mode::Extender));
+    let added = extender.lines().filter(|line| !shadow.contains(line)).collect::<Vec<_>>();
+    assert_eq!(
+        added,
+        [
+            "# Made by: supercargo rbac --mode extender --name supercargo --namespace kube-system",
+            "# Pods are bound.",
+            "  resources: [pods/binding]",
+            "  verbs: [create]"
+        ]
+    );
+}
+
+#[test]
 fn a_shadow_may_write_nothing() {
     let text = without_config(Mode::Shadow);
     let verbs: Vec<&str> = text.lines().filter_map(|line| line.trim().strip_prefix("verbs: ")).collect();
@@ -407,7 +422,7 @@ fn who_saves_may_write_one_object_beside_the_lease() {
         ),
     ];
     for (mode, config, expected) in table {
-        let kube = read(&format!("{HEAD}{config}")).loaded.kube;
+        let kube = supercargo_config::read(&format!("{HEAD}{config}")).loaded.kube;
         let profiles = build_profiles(&kube, &registry).expect("a configuration");
         let documents = documents(&options(mode), &kube, &profiles);
         let role = documents.iter().find_map(|document| match document {

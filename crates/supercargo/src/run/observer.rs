@@ -205,6 +205,13 @@ impl Observer for RunObserver {
                 let labels = labels.iter().map(|(name, value)| (&**name, &**value));
                 metrics.plugin_counted(plugin, &name, labels);
             }
+            Observation::Gauged { plugin, name, values } => {
+                let values = values.iter().map(|value| {
+                    let labels = value.labels.iter().map(|(name, value)| (&**name, &**value));
+                    (labels.collect(), value.value)
+                });
+                metrics.plugin_gauge(plugin, &name, values);
+            }
             Observation::PluginPanicked { plugin, .. } => metrics.plugin_panicked(plugin),
             Observation::PluginSlow { plugin, .. } => metrics.plugin_was_slow(plugin),
             Observation::ActsRefused { plugin, acts, refusal } => {

@@ -7,7 +7,7 @@ use supercargo_config::PageAddress;
 use supercargo_framework::{PageRequest, Rendered, escape_html};
 use supercargo_operations::serve::{Content, PlainServer, Routes};
 use tokio::sync::{mpsc, oneshot};
-use tracing::info;
+use tracing::{info, warn};
 
 /// Where the pages are: the one of a plugin below its name, so that rules of RBAC can allow those of one plugin.
 pub(crate) const PAGES_PATH: &str = "/plugins";
@@ -44,20 +44,38 @@ impl PluginPages {
         }
     }
 
-    /// Serves the pages that have an address of their own, there and for everybody.
-    pub(super) fn serve_alone(&self, pages: &[PageAddress], tasks: &Tasks) -> anyhow::Result<()> {
-        for PageAddress { plugin, address } in pages {
-            let address: SocketAddr = address.parse()?;
-            let server = PlainServer::listen(address)?;
-            info!(plugin, address = %server.address(), "Serving the page of a plugin");
-            let (pages, name) = (self.clone(), plugin.clone());
-            let routes = Routes::new().tree("", move |path, query| {
-                let (pages, plugin) = (pages.clone(), name.clone());
-                async move { pages.render(Some(plugin), PageRequest::new(path, query)).await }
-            });
-            tasks.spawn("server of a page", server.run(routes));
+    /// Serves the pages that have an address of their own, there and for everybody: those that the configuration names, which must be
+    /// free, and those that plugins have themselves, unless the configuration names others.
+    pub(super) fn serve_alone(
+        &self,
+        configured: &[PageAddress],
+        own: &[(&'static str, SocketAddr)],
+        tasks: &Tasks,
+    ) -> anyhow::Result<()> {
+        for PageAddress { plugin, address } in configured {
+            self.serve(plugin, PlainServer::listen(address.parse()?)?, tasks);
+        }
+        let is_configured = |plugin: &str| configured.iter().any(|page| page.plugin == plugin);
+        for (plugin, address) in own.iter().filter(|(plugin, _)| !is_configured(plugin)) {
+            match PlainServer::listen(*address) {
+                Ok(server) => self.serve(plugin, server, tasks),
+                // Another replica on the same host may have it. That is no reason not to schedule.
+                Err(error) => {
+                    warn!(plugin, %address, err = %error, "The page of a plugin is not served on its address");
+                }
+            }
         }
         Ok(())
+    }
+
+    fn serve(&self, plugin: &str, server: PlainServer, tasks: &Tasks) {
+        info!(plugin, address = %server.address(), "Serving the page of a plugin");
+        let (pages, name) = (self.clone(), plugin.to_owned());
+        let routes = Routes::new().tree("", move |path, query| {
+            let (pages, plugin) = (pages.clone(), name.clone());
+            async move { pages.render(Some(plugin), PageRequest::new(path, query)).await }
+        });
+        tasks.spawn("server of a page", server.run(routes));
     }
 }
 

@@ -23,6 +23,7 @@ use super::decisions::{DecisionsPage, Holds, SharedJournal};
 use super::observer::RunObserver;
 use super::pages::{EMULATED_VERSION, Pages};
 use super::plugin_pages::PluginPages;
+use super::programs::Programs;
 use super::reload::Reloading;
 use super::settings::Settings;
 use crate::serving::serve;
@@ -197,6 +198,8 @@ struct Running {
     candidate: Option<Candidate>,
     /// The tasks that are stopped one after the other, in this order.
     stages: Vec<Stage>,
+    /// What is stopped last: a plugin may ask a program until the last pod is placed. None if it is stopped.
+    programs: Option<Programs>,
 }
 
 /// A task that ends when its sender is dropped.
@@ -226,6 +229,7 @@ impl Running {
         let (tenure, gate) = WriteGate::new(Tenure::Nothing, clock.clone());
         let scheduler =
             Scheduler::new(settings.profiles, settings.scheduler).with_extenders(settings.extender_settings);
+        let page_addresses = scheduler.page_addresses();
         let driver = DriverOptions {
             scheduler,
             server: server.clone(),
@@ -275,7 +279,9 @@ impl Running {
         let routes = pages.routes();
         let serving = serve(&flags.serving, &flags.access, &server, routes, &tasks, stopped).await?;
 
-        plugin_pages.serve_alone(&settings.own.pages, &tasks)?;
+        plugin_pages.serve_alone(&settings.own.pages, &page_addresses, &tasks)?;
+        // From here on nothing keeps the process from beginning: a program is not started in vain.
+        let programs = Programs::start(&settings.own.programs, &metrics, &tasks);
 
         let mut stages = Vec::new();
         let (stop, stopped) = oneshot::channel::<()>();
@@ -315,6 +321,7 @@ impl Running {
             metrics,
             candidate,
             stages,
+            programs: Some(programs),
         })
     }
 
@@ -413,6 +420,18 @@ impl Running {
                         TaskEndCause::Returned => {}
                         TaskEndCause::Panicked(_) => return self.abandon(end).await,
                     },
+                    signal = self.signals.next() => match signal {
+                        Signal::Stop | Signal::StopNow => return Ended::StoppedAtOnce,
+                        Signal::Dump => {}
+                    },
+                }
+            }
+        }
+        if let Some(programs) = self.programs.take() {
+            let mut stopping = std::pin::pin!(programs.stop());
+            loop {
+                tokio::select! {
+                    () = stopping.as_mut() => break,
                     signal = self.signals.next() => match signal {
                         Signal::Stop | Signal::StopNow => return Ended::StoppedAtOnce,
                         Signal::Dump => {}

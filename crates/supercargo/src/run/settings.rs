@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use supercargo_cluster::MemoriesPlace;
 use supercargo_config::{
     Extender, KubeSchedulerConfiguration, Loaded, Reading, SupercargoConfiguration, TieBreak, build_profiles,
-    effective, memories_object, read, to_yaml,
+    effective, memories_object, to_yaml,
 };
 use supercargo_engine::{EngineOptions, ExtenderSettings, Indexing, Rules, SchedulerOptions, Seed, Ties};
 use supercargo_extender::ExtenderClient;
@@ -18,6 +18,7 @@ use supercargo_operations::reload::{FileWatch, Files};
 
 use super::duration;
 use crate::config_check;
+use crate::config_file;
 use crate::input;
 
 /// What `--config` says for a configuration that comes in through standard input.
@@ -146,7 +147,7 @@ impl Settings {
 
 /// What a file says; without one, everything has its default.
 fn read_or_default(text: Option<&str>) -> Reading {
-    text.map_or_else(Reading::default, read)
+    text.map_or_else(Reading::default, config_file::read)
 }
 
 /// The configuration that a scheduler runs with.
@@ -188,6 +189,7 @@ impl RunningConfig {
                 &running.delay_cache_until_active,
             ),
             keep("pages", &mut own.pages, &self.own.pages),
+            keep("programs", &mut own.programs, &self.own.programs),
         ];
         changes.into_iter().flatten().collect()
     }
@@ -236,7 +238,7 @@ fn apply(overrides: Overrides, kube: &mut KubeSchedulerConfiguration) {
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
-    use supercargo_config::PageAddress;
+    use supercargo_config::{PageAddress, Program};
 
     use super::Settings;
     use crate::CommandLine;
@@ -274,8 +276,13 @@ mod tests {
         }
         let mut next = settings(KUBE, None);
         next.own.pages.push(PageAddress { plugin: "P".to_owned(), address: "127.0.0.1:1".to_owned() });
+        next.own.programs.push(Program { name: "agent".to_owned(), ..Program::default() });
         let told = running.keep_fixed(&mut next.kube, &mut next.own);
-        assert!(matches!(&told[..], [told] if told.starts_with("pages cannot be changed")), "{told:?}");
-        assert!(next.own.pages.is_empty());
+        assert!(
+            matches!(&told[..], [pages, programs] if pages.starts_with("pages cannot be changed")
+                && programs.starts_with("programs cannot be changed")),
+            "{told:?}"
+        );
+        assert!(next.own.pages.is_empty() && next.own.programs.is_empty());
     }
 }

@@ -4,5 +4,6 @@ mod checking;
 mod client;
 mod flooding;
 mod hostile;
+mod open;
 mod serving;
 mod shedding;

@@ -5,12 +5,16 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use supercargo_framework::{
     Acts, Context, Cycle, Extensions, Memory, NoArgs, OrderChanges, Permit, PermitDecision, Plugin, Point,
     Profile, QueueRank, QueueSort, QueuedPod, Reads, Registry,
 };
 use supercargo_model::NodeRef;
 use supercargo_plugins::community::QosSort;
+use supercargo_plugins::qos_aware::QosAware;
+
+use super::NOW;
 
 /// So many pods are permitted together.
 pub(super) const PERMITTED_TOGETHER: usize = 10;
@@ -54,6 +58,28 @@ pub(super) fn add_gangs(profile: &mut Profile) -> anyhow::Result<()> {
 pub(super) fn add_qos_sort(profile: &mut Profile) -> anyhow::Result<()> {
     profile.queue_sort.clear();
     add::<QosSort>(profile, Point::QueueSort)
+}
+
+/// Sorts pods by how their controllers do, and keeps books of that.
+pub(super) fn add_qos_aware(profile: &mut Profile) -> anyhow::Result<()> {
+    profile.queue_sort.clear();
+    profile.post_filter.clear();
+    let points = [Point::QueueSort, Point::PostFilter, Point::Reserve, Point::PreBind, Point::PostBind];
+    points.into_iter().try_for_each(|point| add::<QosAware>(profile, point))
+}
+
+/// The controller of a pod, and since when it waits: of a hundred controllers with four SLOs, each with pods of all ages.
+pub(super) fn qos_metadata(number: usize) -> Value {
+    const SLOS: [&str; 4] = ["0.5", "0.8", "0.9", "0.99"];
+    let controller = format!("controller-{}", number % 100);
+    let created = NOW.moved(-((number / 100 % 60) as i64));
+    json!({
+        "annotations": { "controller": controller, "slo": SLOS[number % SLOS.len()] },
+        "ownerReferences": [
+            { "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": controller, "uid": controller, "controller": true },
+        ],
+        "creationTimestamp": created,
+    })
 }
 
 fn add<P: Plugin>(profile: &mut Profile, point: Point) -> anyhow::Result<()> {

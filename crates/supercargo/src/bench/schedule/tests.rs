@@ -14,7 +14,7 @@ fn profile(workload: &str) -> Profile {
 fn all_workloads_try_pods_in_order() {
     for workload in WORKLOADS {
         let profile = profile(workload.name);
-        let run = run_once(&profile, 50, 1500).expect("can be run");
+        let run = run_once(&profile, 50, 1500, workload.metadata).expect("can be run");
         assert_eq!(check(&profile, &run, 1500).expect("in order"), 1500, "{}", workload.name);
     }
 }
@@ -22,7 +22,7 @@ fn all_workloads_try_pods_in_order() {
 #[test]
 fn the_order_of_ageing_pods_changes_while_they_wait() {
     let ageing = profile("ageing");
-    let run = run_once(&ageing, 50, 1500).expect("can be run");
+    let run = run_once(&ageing, 50, 1500, |_| Value::Null).expect("can be run");
     let at_once = Run { tried: run.tried.iter().map(|(_, pod)| (NOW, pod.clone())).collect(), ..run };
     let error = check(&ageing, &at_once, 1500).expect_err("another order at the beginning");
     assert!(error.to_string().contains("the first by a plain sort is"), "{error}");
@@ -31,7 +31,7 @@ fn the_order_of_ageing_pods_changes_while_they_wait() {
 #[test]
 fn what_is_wrong_is_found() {
     let profile = profile("default");
-    let run = || run_once(&profile, 50, 100).expect("can be run");
+    let run = || run_once(&profile, 50, 100, |_| Value::Null).expect("can be run");
     let mut swapped = run();
     let (first, last) = (swapped.tried[0].1.clone(), swapped.tried[99].1.clone());
     (swapped.tried[0].1, swapped.tried[99].1) = (last, first);
