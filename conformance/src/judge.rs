@@ -7,12 +7,13 @@ use supercargo_framework::{Context, Fixes, Memories, Needs, Profile, Registry};
 use supercargo_model::{Decoded, MetadataWords, Pod, PodWords, Timestamp};
 
 use crate::case::{Case, CaseError};
+use crate::trial::Trial;
 use crate::verdict::{CaseVerdict, Verdict};
 
 /// What a pod that does not say when it was created gets, plus a second for each pod before it.
 const FIRST_CREATION: i64 = 1_800_000_000;
-/// The time of all attempts: after everything that happens in a case.
-const NOW: i64 = 1_900_000_000;
+/// The time of all attempts, unless the case says another: after everything that happens in a case.
+pub(crate) const NOW: i64 = 1_900_000_000;
 
 /// Judges cases with the plugins of a registry.
 #[derive(Debug)]
@@ -39,18 +40,24 @@ impl<'a> Judge<'a> {
     /// Judges one case. A case that cannot be judged gets its error as the verdict.
     pub fn judge(&mut self, case: &Case<'_>) -> CaseVerdict {
         match self.try_judge(case) {
-            Ok(verdicts) => {
-                CaseVerdict { name: case.name.clone(), error: String::new(), verdicts: Some(verdicts) }
+            Ok(verdict) => verdict,
+            Err(error) => {
+                let (name, error) = (case.name.clone(), error.to_string());
+                CaseVerdict { name, error, ..CaseVerdict::default() }
             }
-            Err(error) => CaseVerdict { name: case.name.clone(), error: error.to_string(), verdicts: None },
         }
     }
 
-    fn try_judge(&mut self, case: &Case<'_>) -> Result<Vec<Verdict>, CaseError> {
+    fn try_judge(&mut self, case: &Case<'_>) -> Result<CaseVerdict, CaseError> {
         let checks_index = self.checks_index;
         let profile = self.profile(case)?;
+        if Trial::is_needed(profile) {
+            return Trial::open(profile, checks_index, case)?.judge();
+        }
         let mut court = Court::open(profile, checks_index, case)?;
-        court.pending.clone().iter().map(|pod| court.judge(pod)).collect()
+        let verdicts: Result<Vec<Verdict>, CaseError> =
+            court.pending.clone().iter().map(|pod| court.judge(pod)).collect();
+        Ok(CaseVerdict { name: case.name.clone(), verdicts: Some(verdicts?), ..CaseVerdict::default() })
     }
 
     fn profile(&mut self, case: &Case<'_>) -> Result<&Profile, CaseError> {
@@ -81,7 +88,8 @@ fn read_profile(config: Option<&str>, registry: &Registry) -> Result<Profile, Ca
     supercargo_config::build_profile(&kube, registry, 0).map_err(problems)
 }
 
-/// One case on trial: its cluster, and the pods that wait for their verdicts.
+/// A case with Kubernetes' own plugins: its cluster, and the pods that wait for their verdicts. As the oracle has it, a pod that fits is
+/// put on its node, and nobody is asked to reserve anything.
 struct Court<'p> {
     profile: &'p Profile,
     /// Holds the cluster, and decides for those who do not need all that was said.
@@ -109,7 +117,7 @@ impl<'p> Court<'p> {
         for (index, pod) in case.pods.iter().enumerate() {
             let decoded = decoder.decode(pod.get()).map_err(|error| CaseError::Pod { index, error })?;
             let Decoded::Pod(mut words) = decoded else { return Err(CaseError::NotAPod { index }) };
-            complete(&mut words, index);
+            complete(&mut words, index, FIRST_CREATION);
             court.pending.extend(court.engine.cluster.add(Decoded::Pod(words))?);
         }
         Ok(court)
@@ -159,11 +167,11 @@ impl<'p> Court<'p> {
 }
 
 /// Fills in what the API server would have.
-fn complete(words: &mut PodWords, index: usize) {
+pub(crate) fn complete(words: &mut PodWords, index: usize, first_creation: i64) {
     let metadata: &mut MetadataWords = words.metadata_mut();
     if metadata.uid.is_empty() {
         metadata.uid = format!("pending-{index}");
     }
-    let created = Timestamp::from_seconds(FIRST_CREATION + index as i64);
+    let created = Timestamp::from_seconds(first_creation + index as i64);
     metadata.creation_timestamp.get_or_insert(created);
 }

@@ -7,9 +7,10 @@ mod case;
 mod compare;
 mod judge;
 pub mod samples;
+mod trial;
 mod verdict;
 
-pub use case::{Case, CaseError};
+pub use case::{Case, CaseError, family_of};
 pub use compare::{Difference, compare};
 pub use judge::Judge;
-pub use verdict::{CaseVerdict, NodeStatus, Verdict};
+pub use verdict::{CaseVerdict, NodeStatus, PermitVerdict, Verdict};

@@ -9,12 +9,25 @@ use supercargo_model::{Pod, Row, Snapshot};
 
 /// The verdicts on all pods of a case.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct CaseVerdict {
     /// What the case is called.
     pub name: String,
     /// Why the case could not be judged; there are no verdicts then.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error: String,
+    /// The pods as the queue has them, if another plugin than PrioritySort sorts them; none if it comes to no order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub order: Vec<String>,
+    /// A row for each pod, a column for each other one: `1` if the one of the row goes before the one of the column.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub less: Vec<String>,
+    /// As `order`, after all pods were tried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub order_after: Vec<String>,
+    /// The pods that wait at Permit at last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<String>,
     /// One verdict a pod.
     pub verdicts: Option<Vec<Verdict>>,
 }
@@ -58,6 +71,38 @@ pub struct Verdict {
     /// What broke.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub error: String,
+    /// What Permit plugins said, if the profile has any and a node was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permit: Option<PermitVerdict>,
+    /// The pods that plugins want to be tried next.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub activated: Vec<String>,
+    /// The pods that waited at Permit, and were let go meanwhile.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub released: Vec<String>,
+    /// The pods that waited at Permit, and were refused meanwhile; and why.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub rejected_waiting: BTreeMap<String, String>,
+    /// The pods that were refused because the time of one of them was over before this pod was tried; and why.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub expired: BTreeMap<String, String>,
+}
+
+/// What Permit plugins said about a pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
+pub struct PermitVerdict {
+    /// Which status came of it.
+    #[serde(flatten)]
+    pub status: NodeStatus,
+    /// How long a pod that has to wait shall wait, in seconds, as its plugin wants it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub timeout: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What was said about a node, or about the pod as a whole.
@@ -106,6 +151,7 @@ impl Verdict {
             },
             victims,
             error: evaluation.error.clone().unwrap_or_default(),
+            ..Verdict::default()
         }
     }
 }

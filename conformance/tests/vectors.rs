@@ -1,15 +1,10 @@
 //! Our verdicts beside the oracle's: every part of every pod's verdict must be the same.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+mod vector_files;
 
-use flate2::read::GzDecoder;
 use serde_json::value::RawValue;
 use supercargo_conformance::{Case, CaseVerdict, Difference, Judge, compare};
-
-/// How many differences are shown when there are some.
-const SHOWN: usize = 10;
+use vector_files::{lines, report, vectors};
 
 #[test]
 fn our_verdicts_are_the_oracles() {
@@ -29,7 +24,7 @@ fn our_verdicts_are_the_oracles() {
         differences.extend(compare(&expected, &actual));
     }
     assert!(pods > 1_000, "only {pods} verdicts were compared: are the vectors there?");
-    assert!(differences.is_empty(), "{}", report(&differences, pods));
+    assert!(differences.is_empty(), "{} over {pods} pods", report(&differences));
 }
 
 /// A profile that has NetworkTraffic and QosAware beside the default plugins.
@@ -76,7 +71,7 @@ fn the_others_say_the_same_beside_network_traffic_and_qos_aware() {
         differences.extend(compare(&expected, &actual));
     }
     assert!(pods > 1_000, "NetworkTraffic scored for only {pods} pods");
-    assert!(differences.is_empty(), "{}", report(&differences, pods));
+    assert!(differences.is_empty(), "{} over {pods} pods", report(&differences));
 }
 
 #[test]
@@ -99,21 +94,4 @@ fn a_wrong_verdict_is_noticed() {
     assert_eq!(compare(&verdict, &failed)[0].part, "error");
     let silent = CaseVerdict { verdicts: None, ..verdict.clone() };
     assert!(!compare(&verdict, &silent).is_empty(), "a verdict that is missing differs");
-}
-
-fn vectors() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors")
-}
-
-fn lines(path: &Path) -> impl Iterator<Item = String> + use<> {
-    let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    BufReader::new(GzDecoder::new(file)).lines().map(|line| line.expect("gzipped text"))
-}
-
-fn report(differences: &[Difference], pods: usize) -> String {
-    let mut text = format!("{} differences over {pods} pods", differences.len());
-    for Difference { case, pod, part, expected, actual } in differences.iter().take(SHOWN) {
-        text.push_str(&format!("\n{case} {pod}: {part}\n  oracle {expected}\n  ours   {actual}"));
-    }
-    text
 }

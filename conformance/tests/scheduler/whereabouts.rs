@@ -81,7 +81,7 @@ fn a_pod_with_a_node_waits_for_leave_and_then_for_its_binding() {
     assert_eq!(place_of(&mut world, "a"), Some((1, waits)));
     assert_eq!(world.scheduler.attempts_of("a"), Some(1));
     let awaited = |seen: &Observation| match seen {
-        Observation::PermitAwaited { pod, plugins } => Some((pod.name.clone(), plugins.clone())),
+        Observation::PermitAwaited { pod, plugins, .. } => Some((pod.name.clone(), plugins.clone())),
         _ => None,
     };
     let seen = world.scheduler.take_observations();

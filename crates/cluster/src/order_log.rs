@@ -127,6 +127,7 @@ impl OrderLog {
             | Observation::VictimsChosen(_)
             | Observation::Evicted { .. }
             | Observation::PermitAwaited { .. }
+            | Observation::Activated { .. }
             | Observation::PermitWaited { .. }
             | Observation::Missed(_) => {}
         }

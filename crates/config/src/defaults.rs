@@ -40,12 +40,12 @@ pub(crate) fn default_plugins() -> Plugins {
     Plugins { multi_point: PluginSet { enabled: enabled.into(), disabled: Vec::new() }, ..Plugins::default() }
 }
 
-/// The weight that a plugin has by default; none if it is not on by default or has no scores.
 /// Whether a plugin is one of the default profile.
 pub(crate) fn is_default_plugin(name: &str) -> bool {
     DEFAULT_PLUGINS.iter().any(|(known, _)| *known == name)
 }
 
+/// The weight that a plugin has by default; none if it is not on by default or has no scores.
 pub(crate) fn default_weight(name: &str) -> Option<i32> {
     DEFAULT_PLUGINS.iter().find(|(known, _)| *known == name).and_then(|(_, weight)| *weight)
 }

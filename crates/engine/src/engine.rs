@@ -455,6 +455,18 @@ impl Engine {
         }
     }
 
+    /// Everything that is said about a pod, as things are now. No decision comes of it.
+    pub(crate) fn evaluate_now(
+        &mut self,
+        pod: &Arc<Pod>,
+        now: Timestamp,
+    ) -> Result<Evaluation, UnknownProfile> {
+        let start = self.start;
+        let evaluation = self.evaluate(pod, now, self.attempts, Thoroughness::FirstRejection);
+        self.start = start;
+        evaluation
+    }
+
     /// Everything that was said when a decision was made.
     pub fn unfold(&mut self, decision: &Decision) -> Result<Evaluation, StaleDecision> {
         let current = self.cluster.snapshot().version();

@@ -97,6 +97,8 @@ pub struct Rules {
     pub prefer_nominated_node: bool,
     /// Whether PostFilter plugins, such as preemption, are asked when no node is feasible.
     pub run_post_filter: bool,
+    /// Nominated nodes stay as the API server has them: nobody is nominated because victims go, and nobody loses a nomination.
+    pub keep_nominations: bool,
     /// Which of several best nodes is taken.
     pub ties: Ties,
 }
@@ -120,6 +122,7 @@ impl Rules {
         blame_all_plugins: false,
         prefer_nominated_node: true,
         run_post_filter: true,
+        keep_nominations: false,
         ties: Ties::Seeded,
     };
 
@@ -131,6 +134,7 @@ impl Rules {
         blame_all_plugins: true,
         prefer_nominated_node: false,
         run_post_filter: true,
+        keep_nominations: true,
         ties: Ties::SmallestName,
     };
 }

@@ -23,6 +23,7 @@ pub(crate) const RULES: Rules = Rules {
     blame_all_plugins: false,
     prefer_nominated_node: false,
     run_post_filter: true,
+    keep_nominations: true,
     ties: Ties::SmallestName,
 };
 

@@ -347,6 +347,9 @@ pub enum Normalization {
     ByValues,
     /// A final score depends on the node's own score, the lowest and the highest. For any number of different scores.
     ByRange,
+    /// The same, where nodes with this score stand beside the others: it is neither the lowest nor the highest. For plugins that have
+    /// nothing to say about some nodes.
+    ByRangeBeside(i64),
 }
 
 /// A node and its score.

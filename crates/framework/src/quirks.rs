@@ -159,4 +159,10 @@ quirks! {
         fix: "DynamicResources' PostFilter has nothing to say about a pod that it has not seen.",
         reference: "§10, 14"
     }
+    peaks_unknown_nodes "peaksUnknownNodes" {
+        upstream: "Peaks (of kubernetes-sigs/scheduler-plugins) takes a node without a power model or a measurement, or one that the \
+                   pod would overload, for one where the pod costs nothing, and so for the best.",
+        fix: "Such a node gets no points from Peaks.",
+        reference: "scheduler-plugins, §6.8"
+    }
 }

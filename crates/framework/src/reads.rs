@@ -25,12 +25,18 @@ pub struct Reads {
     pub time: bool,
     /// What the plugin itself remembers from earlier cycles.
     pub memory: bool,
+    /// How far the pods on the node are. See [`Reads::progress_of_pods`].
+    pub node_progress: bool,
+    /// What the plugin remembers about the node. See [`Reads::memory_of_node`].
+    pub node_memory: bool,
     /// Pods and nodes as they came from the API, with all fields.
     pub raw_objects: bool,
     /// Where pods stand: by the values of which labels, by namespace, and whether those that have finished count too.
     pub pods: CountedPods,
     /// Objects of other kinds, custom resources among them.
     pub kinds: Vec<ReadableKind>,
+    /// Those of the kinds without whose definition the plugin does not start.
+    pub required: Vec<KindId>,
     /// Those of the kinds of which only the object is read that is named like the node.
     pub of_node: Vec<KindId>,
     /// Whether [`Plugin::alike`](crate::Plugin::alike) says which pods are alike to the plugin, instead of the fields.
@@ -157,9 +163,12 @@ impl Reads {
             feasible_set: false,
             time: false,
             memory: false,
+            node_progress: false,
+            node_memory: false,
             raw_objects: false,
             pods: CountedPods::default(),
             kinds: Vec::new(),
+            required: Vec::new(),
             of_node: Vec::new(),
             alike: false,
             resolved: false,
@@ -179,6 +188,8 @@ impl Reads {
             feasible_set: true,
             time: true,
             memory: true,
+            node_progress: true,
+            node_memory: true,
             raw_objects: true,
             ..Self::nothing()
         }
@@ -203,6 +214,14 @@ impl Reads {
     pub fn kind<K: Kind>(mut self) -> Self {
         self.kinds.push(ReadableKind::of::<K>());
         self
+    }
+
+    /// Also reads objects of kind `K`, and is of no use where the API server has no such kind: without the definition of the
+    /// custom resource the plugin does not start.
+    #[must_use]
+    pub fn required_kind<K: Kind>(mut self) -> Self {
+        self.required.push(K::ID);
+        self.kind::<K>()
     }
 
     /// Also reads the object of kind `K` that is named like the node and has no namespace, when it is asked about that node, and no
@@ -277,6 +296,21 @@ impl Reads {
         Reads { memory: true, ..self }
     }
 
+    /// Also reads how far the pods on the node are: their phases, and when they were scheduled. Both are kept only if somebody reads them.
+    #[must_use]
+    pub fn progress_of_pods(self) -> Self {
+        Reads { node_progress: true, ..self }.node(&[NodeField::Pods])
+    }
+
+    /// Also reads what the plugin remembers about the node that it is asked about, and about no other. It changes that only in
+    /// [`Observe`](crate::Observe), when a pod comes to that node, goes from it or changes there, or when an object changes that it
+    /// reads [of the node](Reads::of_node): then the node is looked at again anyway, and answers can be kept till then.
+    #[must_use]
+    pub fn memory_of_node(self) -> Self {
+        // A node is looked at again for its pods only if somebody reads those.
+        Reads { node_memory: true, ..self }.node(&[NodeField::Pods])
+    }
+
     /// Also reads pods and nodes as they came from the API.
     #[must_use]
     pub fn raw_objects(self) -> Self {
@@ -327,7 +361,7 @@ impl Reads {
 
     /// Whether pods have to know their phases, and when they were scheduled.
     pub fn pod_progress(&self) -> bool {
-        self.pod.contains(PodField::Progress)
+        self.pod.contains(PodField::Progress) || self.node_progress
     }
 
     /// Everything that either reads.
@@ -349,10 +383,17 @@ impl Reads {
         self.feasible_set |= other.feasible_set;
         self.time |= other.time;
         self.memory |= other.memory;
+        self.node_progress |= other.node_progress;
+        self.node_memory |= other.node_memory;
         self.raw_objects |= other.raw_objects;
         self.pods = self.pods.and(other.pods);
         self.alike |= other.alike;
         self.resolved |= other.resolved;
+        for kind in other.required {
+            if !self.required.contains(&kind) {
+                self.required.push(kind);
+            }
+        }
         for kind in other.kinds {
             if !self.kinds.iter().any(|known| known.is_same(&kind)) {
                 self.kinds.push(kind);

@@ -4,6 +4,7 @@
 //! it, its *Arguments*, an *Example*, and the *Difference from upstream*.
 
 mod added;
+pub mod community;
 pub mod kubernetes;
 pub mod network_traffic;
 pub mod qos_aware;
@@ -19,6 +20,7 @@ pub fn registry() -> Registry {
     let mut registry = Registry::default();
     kubernetes::register(&mut registry)
         .and_then(|()| registry.register::<NetworkTraffic>())
+        .and_then(|()| community::register(&mut registry))
         .and_then(|()| registry.register::<QosAware>())
         .expect("the names of our own plugins differ");
     registry

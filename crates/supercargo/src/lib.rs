@@ -79,6 +79,7 @@ use crate::new_plugin::NewPluginOptions;
 use crate::qos::QosOptions;
 use crate::rbac::RbacOptions;
 use crate::shadow::ShadowOptions;
+use crate::verdicts::VerdictsOptions;
 use supercargo_framework::Registry;
 use supercargo_operations::flags::RunFlags;
 
@@ -153,11 +154,7 @@ enum Command {
     /// Write a crate with a plugin of your own, which builds and whose tests pass
     NewPlugin(NewPluginOptions),
     /// Judge conformance cases: one case a line in, one verdict a line out
-    Verdicts {
-        /// Decide each pod by the engine's index as well; another decision there is an error of the case
-        #[arg(long)]
-        check_index: bool,
-    },
+    Verdicts(VerdictsOptions),
 }
 
 #[derive(Debug, Subcommand)]
@@ -307,7 +304,7 @@ fn run(line: CommandLine, registry: &Registry) -> Outcome {
         Command::Bench(BenchCommand::Schedule(options)) => bench::schedule::run(&options, registry),
         Command::Bench(BenchCommand::Extender(options)) => bench::extender::run(&options, registry),
         Command::NewPlugin(options) => new_plugin::run(&options, registry),
-        Command::Verdicts { check_index } => verdicts::run(registry, check_index),
+        Command::Verdicts(options) => verdicts::run(&options, registry),
     };
     result.unwrap_or_else(|error| Outcome::failure(&error))
 }

@@ -11,17 +11,29 @@ use crate::outcome::Outcome;
 /// A case is one line; a longer one is refused instead of filling the memory.
 const CASE_BYTES_MAX: u64 = 1 << 30;
 
-pub(crate) fn run(registry: &Registry, check_index: bool) -> anyhow::Result<Outcome> {
-    let judge = Judge::new(registry);
-    let judge = if check_index { judge.checking_index() } else { judge };
-    judge_all(io::stdin().lock(), BufWriter::new(io::stdout().lock()), judge)
+/// Which cases are judged, and how.
+#[derive(Debug, clap::Args)]
+pub(crate) struct VerdictsOptions {
+    /// Decide each pod by the engine's index as well; another decision there is an error of the case
+    #[arg(long)]
+    check_index: bool,
+    /// Judge only cases of these families: `coscheduling` has `coscheduling-1-5`
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    family: Vec<String>,
 }
 
-/// Judges a case a line, and writes a verdict a line. A line is written whole or not at all.
+pub(crate) fn run(options: &VerdictsOptions, registry: &Registry) -> anyhow::Result<Outcome> {
+    let judge = Judge::new(registry);
+    let judge = if options.check_index { judge.checking_index() } else { judge };
+    judge_all(io::stdin().lock(), BufWriter::new(io::stdout().lock()), judge, &options.family)
+}
+
+/// Judges a case a line, and writes a verdict a line, of all cases or of some families. A line is written whole or not at all.
 pub(crate) fn judge_all(
     mut input: impl BufRead,
     mut output: impl Write,
     mut judge: Judge<'_>,
+    families: &[String],
 ) -> anyhow::Result<Outcome> {
     let mut failures = Failures::default();
     let mut line = Vec::new();
@@ -39,12 +51,15 @@ pub(crate) fn judge_all(
             continue;
         }
         let verdict = match read_case(&line, is_cut) {
+            Ok(case) if !families.is_empty() && !families.iter().any(|family| *family == case.family()) => {
+                continue;
+            }
             Ok(case) => judge.judge(&case),
             Err(error) => CaseVerdict {
                 // Whoever compares verdicts needs a name that no other line has.
                 name: format!("line {number}"),
                 error: format!("line {number} of the input is not a case: {error}"),
-                verdicts: None,
+                ..CaseVerdict::default()
             },
         };
         failures.count(number, &verdict);

@@ -53,8 +53,13 @@ impl Search<'_> {
                 .for_each(|score| score.score = *values.last().expect("there are nodes"));
             last
         };
-        if normalization == Normalization::ByRange {
-            self.look_at_range(&scores, &finals(scores.clone()), finals);
+        let beside = match normalization {
+            Normalization::ByRange => Some(None),
+            Normalization::ByRangeBeside(score) => Some(Some(score)),
+            Normalization::Unknown | Normalization::None | Normalization::ByValues => None,
+        };
+        if let Some(beside) = beside {
+            self.look_at_range(&scores, beside, &finals(scores.clone()), finals);
             return;
         }
         let mut known: Vec<(i64, i64)> = Vec::new();
@@ -71,19 +76,21 @@ impl Search<'_> {
         }
     }
 
-    /// Whether a final score depends on nothing but the node's own score, the lowest and the highest.
+    /// Whether a final score depends on nothing but the node's own score, the lowest and the highest of those that do not stand beside.
     fn look_at_range(
         &mut self,
         scores: &[NodeScore],
+        beside: Option<i64>,
         finals: &[NodeScore],
         normalize: impl Fn(Vec<NodeScore>) -> Vec<NodeScore>,
     ) {
-        let values = || scores.iter().map(|score| score.score);
-        let (Some(lowest), Some(highest)) = (values().min(), values().max()) else { return };
+        let values = || scores.iter().map(|score| score.score).filter(|score| Some(*score) != beside);
         for (score, expected) in scores.iter().zip(finals) {
-            let alone = [lowest, highest, score.score].map(|value| NodeScore { score: value, ..*score });
+            let range = values().min().into_iter().chain(values().max());
+            let alone = std::iter::once(score.score).chain(range);
+            let alone: Vec<NodeScore> = alone.map(|value| NodeScore { score: value, ..*score }).collect();
             self.demand(
-                normalize(alone.to_vec())[2].score == expected.score,
+                normalize(alone)[0].score == expected.score,
                 "`normalize` looks at more than the lowest and the highest score: `normalization` must not be `ByRange`",
             );
         }

@@ -206,7 +206,11 @@ impl Search<'_> {
                 is_asked_every_time(&reads),
                 "the seed matters, and answers are kept: declare `.time()`, so that they are not",
             ),
-            (Twist::Remembering, reads.memory, "what it remembers matters: declare `.memory()`"),
+            (
+                Twist::Remembering,
+                reads.memory || reads.node_memory,
+                "what it remembers matters: declare `.memory()`",
+            ),
             (Twist::StrangeText, reads.raw_objects, TEXTS_MATTER),
         ];
         for (twist, is_declared, words) in twists {

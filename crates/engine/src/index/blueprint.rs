@@ -189,7 +189,7 @@ impl Blueprint {
                     highest = weight.saturating_mul(MAX_NODE_SCORE).saturating_add(highest);
                     self.plugins.scores.push(score);
                 }
-                Normalization::ByRange => {
+                Normalization::ByRange | Normalization::ByRangeBeside(_) => {
                     highest = weight.saturating_mul(MAX_NODE_SCORE).saturating_add(highest);
                     self.plugins.ranged.push(score);
                 }

@@ -3,7 +3,7 @@
 //! The final scores are part of the values of rows. They hold as long as the lowest and the highest score are what they were, and
 //! as long as a decision looks at all rows of the base; where filters that count leave some out, the others are normalised anew.
 
-use supercargo_framework::{Cycle, MAX_NODE_SCORE, NodeScore};
+use supercargo_framework::{Cycle, MAX_NODE_SCORE, NodeScore, Normalization};
 use supercargo_model::Row;
 
 use super::kernels::RowBuffers;
@@ -96,6 +96,8 @@ struct Ranged {
     raw: Vec<Option<i64>>,
     /// What that comes to, times the weight.
     finals: Vec<i32>,
+    /// The score of rows that stand beside the others, if the plugin has such a score.
+    beside: Option<i64>,
     /// The lowest and the highest of them, and how many rows have it.
     lowest: Extreme,
     highest: Extreme,
@@ -110,8 +112,13 @@ struct Extreme {
 
 impl Ranged {
     fn new(score: LocalScore) -> Self {
+        let beside = match score.named.plugin.normalization() {
+            Normalization::ByRangeBeside(score) => Some(score),
+            _ => None,
+        };
         Ranged {
             score,
+            beside,
             by_shape: Vec::new(),
             raw: Vec::new(),
             finals: Vec::new(),
@@ -130,7 +137,7 @@ impl Ranged {
 
     /// Adds the final scores of all rows, times the weight, to their sums; false if the plugin fails.
     fn normalize_all(&mut self, cycle: &Cycle<'_>, rows: &mut RowBuffers) -> bool {
-        let scores = || self.raw.iter().flatten().copied();
+        let scores = || self.raw.iter().flatten().copied().filter(|score| Some(*score) != self.beside);
         let (lowest, highest) = (scores().min().unwrap_or(0), scores().max().unwrap_or(0));
         let extreme = |score| Extreme { score, rows: scores().filter(|other| *other == score).count() };
         (self.lowest, self.highest) = (extreme(lowest), extreme(highest));
@@ -172,22 +179,27 @@ impl Ranged {
         if old == new {
             return true;
         }
+        let counted = |score: Option<i64>| score.filter(|score| Some(*score) != self.beside);
+        let (old, new) = (counted(old), counted(new));
         for extreme in [&mut self.lowest, &mut self.highest] {
             extreme.rows -= usize::from(old == Some(extreme.score));
             extreme.rows += usize::from(new == Some(extreme.score));
         }
         let is_within = |score: i64| (self.lowest.score..=self.highest.score).contains(&score);
-        self.lowest.rows > 0 && self.highest.rows > 0 && new.is_none_or(is_within)
+        // Where no row counts, there is no range that could be another now.
+        let is_range_kept = self.lowest.rows > 0 && self.highest.rows > 0 || old.is_none() && new.is_none();
+        is_range_kept && new.is_none_or(is_within)
     }
 
     /// What a score comes to, as things are, times the weight; none if the plugin fails.
     fn final_score(&mut self, cycle: &Cycle<'_>, score: i64) -> Option<i32> {
         self.buffer.clear();
-        let scores = [self.lowest.score, self.highest.score, score];
+        let range = [self.lowest, self.highest].into_iter().filter(|extreme| extreme.rows > 0);
+        let scores = std::iter::once(score).chain(range.map(|extreme| extreme.score));
         self.buffer.extend(scores.map(|score| NodeScore { row: Row(0), score }));
         let named = &self.score.named;
         let is_success = named.run(|plugin| plugin.normalize(cycle, &mut self.buffer)).is_success();
-        let score = self.buffer[2].score;
+        let score = self.buffer[0].score;
         (is_success && is_final(score)).then_some((score * self.score.weight) as i32)
     }
 }

@@ -30,7 +30,10 @@ impl Scheduler {
         match act {
             Act::Allow(uid) => self.allow_waiting(&uid, plugin, now),
             Act::Reject(uid, status) => self.refuse_waiting(&uid, plugin, &status, now),
-            Act::Activate(uid) => self.with_queue(now, |queue, context| queue.activate(context, &uid)),
+            Act::Activate(uid) => {
+                self.with_queue(now, |queue, context| queue.activate(context, &uid));
+                self.observe(Observation::Activated { plugin, uid });
+            }
             Act::Order(effect) => self.order_for_plugin(plugin, effect),
             Act::WakeAt(time) => self.wake_at(plugin, time, now),
             Act::Gauge { name, values } => self.observe(Observation::Gauged { plugin, name, values }),

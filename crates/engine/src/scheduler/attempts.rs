@@ -22,7 +22,10 @@ use crate::decision::{Decision, Outcome};
 pub(super) struct Failure {
     /// Whether the pod does not fit; otherwise something broke.
     pub(super) is_rejected: bool,
+    /// What is told to people.
     pub(super) message: String,
+    /// What the plugin that is to blame said, or what broke.
+    pub(super) words: Box<str>,
     /// The plugins to blame.
     pub(super) rejectors: BTreeSet<&'static str>,
     pub(super) pending: BTreeSet<&'static str>,
@@ -34,6 +37,7 @@ impl Failure {
     pub(super) fn error(message: String) -> Self {
         Failure {
             is_rejected: false,
+            words: message.as_str().into(),
             message,
             rejectors: BTreeSet::new(),
             pending: BTreeSet::new(),
@@ -46,6 +50,7 @@ impl Failure {
         Failure {
             is_rejected: true,
             message: format!("0/1 nodes are available: 1 {message}."),
+            words: message.into(),
             rejectors: BTreeSet::from([plugin]),
             pending: BTreeSet::new(),
             nomination: Nomination::Clear,
@@ -174,6 +179,7 @@ impl Scheduler {
                 let failure = Failure {
                     is_rejected: true,
                     message: message.clone(),
+                    words: message.as_str().into(),
                     rejectors: plugins.clone(),
                     pending: pending.clone(),
                     nomination: nomination.clone(),
@@ -262,6 +268,7 @@ impl Scheduler {
             Some(Unscheduled { reason: reason.into(), message: message.as_str().into(), since: Some(since) });
         let nomination = match nomination {
             Nomination::Keep => Nomination::Keep,
+            _ if self.engine.rules().keep_nominations => Nomination::Keep,
             Nomination::Clear => {
                 self.engine.cluster.clear_nomination(&pod.uid);
                 if pod.nominated_node_name().is_some() { Nomination::Clear } else { Nomination::Keep }

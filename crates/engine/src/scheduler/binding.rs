@@ -106,6 +106,9 @@ struct Prepared {
 #[derive(Clone, Debug)]
 struct PermitWait {
     plugin: &'static str,
+    /// How long the plugin would have the pod wait.
+    wanted: Duration,
+    /// How long the pod waits.
     timeout: Duration,
     deadline: Timestamp,
     /// What may change the plugin's mind.
@@ -122,7 +125,7 @@ impl PermitWait {
         now: Timestamp,
     ) -> Self {
         let deadline = until.min(began.after(PERMIT_WAIT_MAX));
-        PermitWait { plugin, timeout: deadline.since(now), deadline, events }
+        PermitWait { plugin, wanted: until.since(now), timeout: deadline.since(now), deadline, events }
     }
 }
 
@@ -297,7 +300,8 @@ impl Scheduler {
         if has_waited {
             self.engine.cluster.set_standing(&pod, Standing::AtPermit);
             let plugins = waits.iter().map(|wait| wait.plugin).collect();
-            self.observe(Observation::PermitAwaited { pod: pod.clone(), plugins });
+            let patience = waits.iter().map(|wait| wait.wanted).max().unwrap_or_default();
+            self.observe(Observation::PermitAwaited { pod: pod.clone(), plugins, patience });
         }
         let (stage, entry) = if is_preparation_needed {
             (Stage::Permit(waits), QueueEntry::InFlight)

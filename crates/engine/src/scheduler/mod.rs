@@ -15,6 +15,7 @@ mod bindings;
 mod catching;
 mod clock_set;
 mod consulting;
+mod directing;
 mod eviction;
 mod facts;
 mod happenings;

@@ -58,6 +58,10 @@ pub enum Observation {
         is_rejected: bool,
         /// Why, in words for people.
         message: String,
+        /// What the plugin that is to blame said, or what broke.
+        words: String,
+        /// The plugins to blame.
+        plugins: BTreeSet<&'static str>,
         /// How long ago the attempt began.
         since_attempt: Duration,
     },
@@ -134,6 +138,8 @@ pub enum Observation {
         pod: Arc<Pod>,
         /// The plugins that have not allowed it yet.
         plugins: Vec<&'static str>,
+        /// How long the most patient of them would have it wait, before that is cut to what pods wait at most.
+        patience: Duration,
     },
     /// A pod waited to be permitted.
     PermitWaited {
@@ -141,6 +147,13 @@ pub enum Observation {
         result: &'static str,
         /// How long.
         took: Duration,
+    },
+    /// A plugin asked for a pod to be tried as soon as possible.
+    Activated {
+        /// The plugin.
+        plugin: &'static str,
+        /// The pod's `metadata.uid`; it need not be in the queue.
+        uid: Arc<str>,
     },
     /// A plugin counted something.
     Counted {

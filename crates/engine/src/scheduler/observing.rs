@@ -166,6 +166,13 @@ impl Scheduler {
         }
     }
 
+    /// Wakes all plugins that want to be woken some time, each once. What they asked for before stays.
+    pub(super) fn wake_all_observers(&mut self, now: Timestamp) {
+        let due: BTreeSet<&'static str> = self.observers.wakes.iter().map(|(_, plugin)| *plugin).collect();
+        let is_due = |observer: &Observer| due.contains(observer.named.name);
+        self.call_observers(now, is_due, |plugin, context, acts| plugin.woken(context, acts));
+    }
+
     /// A plugin wants to be woken.
     pub(super) fn wake_at(&mut self, plugin: &'static str, time: Timestamp, now: Timestamp) {
         if self.observers.find(plugin).is_none() {

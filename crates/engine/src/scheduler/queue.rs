@@ -317,6 +317,19 @@ impl Queue {
         if self.get(slot).place == Place::Backoff {
             self.note(QueuePart::Active, QueueEvent::PoppedFromBackoff);
         }
+        self.begin(context, slot);
+        Some(slot)
+    }
+
+    /// Takes a certain pod to be tried, wherever it waits and whoever holds it back; none if it does not wait.
+    pub(super) fn take(&mut self, context: &QueueContext<'_>, uid: &str) -> Option<Slot> {
+        let slot = self.by_uid.get(uid).copied().filter(|slot| self.get(*slot).place != Place::InFlight)?;
+        self.begin(context, slot);
+        Some(slot)
+    }
+
+    /// A pod is being tried from now on.
+    fn begin(&mut self, context: &QueueContext<'_>, slot: Slot) {
         self.leave(context, slot);
         let marker = self.forgotten + self.happened.len() as u64;
         let waiting = self.get_mut(slot);
@@ -325,7 +338,6 @@ impl Queue {
         waiting.tried_at = Some(context.now());
         (waiting.marker, waiting.is_wanted) = (marker, false);
         self.in_flight.insert((marker, slot));
-        Some(slot)
     }
 
     /// Brings back a pod that was tried in vain, blaming these plugins; if none, something broke.

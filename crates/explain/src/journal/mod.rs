@@ -160,7 +160,7 @@ impl Journal {
                 let message = self.texts.share(shorten(message));
                 self.end(&pod.uid, Ending::NotBound(Box::new((*is_rejected, message))), None);
             }
-            Observation::PermitAwaited { pod, plugins } => {
+            Observation::PermitAwaited { pod, plugins, .. } => {
                 self.end(&pod.uid, Ending::Awaits(plugins.as_slice().into()), None);
             }
             _ => {}

@@ -110,6 +110,8 @@ fn many_pods_stay_within_the_limits() {
             pod: pod.clone(),
             is_rejected: false,
             message: format!("{number} is not bound"),
+            words: String::new(),
+            plugins: BTreeSet::new(),
             since_attempt: Duration::ZERO,
         };
         journal.observed(&failure);
@@ -167,11 +169,17 @@ fn eventful() -> PodReport {
         pod: a.clone(),
         is_rejected: true,
         message: "too late".to_owned(),
+        words: "too late".to_owned(),
+        plugins: BTreeSet::from(["Gang"]),
         since_attempt: Duration::ZERO,
     });
     journal.decided(&decision(&a, -200, Outcome::Failed { error: "it broke".to_owned() }), 4);
     journal.decided(&decision(&a, -100, place("n2")), 5);
-    journal.observed(&Observation::PermitAwaited { pod: a.clone(), plugins: vec!["Gang"] });
+    journal.observed(&Observation::PermitAwaited {
+        pod: a.clone(),
+        plugins: vec!["Gang"],
+        patience: Duration::from_secs(60),
+    });
     journal.decided(&decision(&a, -2, place("n3")), 6);
     journal.decided(&decision(&a, -1, place("n1")), 0);
     journal.observed(&bound(&a, 7));

@@ -17,6 +17,7 @@ const FULL: Rules = Rules {
     blame_all_plugins: false,
     prefer_nominated_node: false,
     run_post_filter: false,
+    keep_nominations: true,
     ties: Ties::Seeded,
 };
 /// How our own choice is made: as in a live cluster, except that nobody is evicted.

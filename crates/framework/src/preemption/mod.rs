@@ -167,6 +167,11 @@ pub trait PreemptionRules: Send + Sync {
         no_victims()
     }
 
+    /// What everything that is told about the search begins with. As upstream's DefaultPreemption, `preemption: `.
+    fn message_prefix(&self) -> &'static str {
+        "preemption: "
+    }
+
     /// The word on all nodes, if it is clear without looking at them that nobody may go anywhere.
     fn nobody_may_go(&self, cycle: &Cycle<'_>) -> Option<Status> {
         let _ = cycle;
@@ -191,7 +196,7 @@ pub fn preempt<R: PreemptionRules + ?Sized>(
     rejections: &dyn Rejections,
     rehearsal: &dyn Rehearsal,
 ) -> PostFilterResult {
-    prefixed(find_best(rules, cycle, rejections, rehearsal))
+    prefixed(rules, find_best(rules, cycle, rejections, rehearsal))
 }
 
 /// The victims on each of the nodes that [`preempt`] picks from, for extenders to agree to.
@@ -227,7 +232,7 @@ pub fn choose<R: PreemptionRules + ?Sized>(
     });
     match pick(rules, cycle, known.collect()) {
         Some(best) => nominate(cycle, &best),
-        None => prefixed(without_result(Status::unschedulable("no candidate node for preemption"))),
+        None => prefixed(rules, without_result(Status::unschedulable("no candidate node for preemption"))),
     }
 }
 
@@ -350,9 +355,9 @@ fn without_result(status: Status) -> PostFilterResult {
 }
 
 /// Says who says it.
-fn prefixed(mut result: PostFilterResult) -> PostFilterResult {
+fn prefixed<R: PreemptionRules + ?Sized>(rules: &R, mut result: PostFilterResult) -> PostFilterResult {
     if !result.status.reasons().is_empty() {
-        let message = format!("preemption: {}", result.status.message());
+        let message = format!("{}{}", rules.message_prefix(), result.status.message());
         result.status = Status::new(result.status.code(), [message.into()]);
     }
     result

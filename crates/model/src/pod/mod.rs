@@ -5,6 +5,7 @@
 
 mod affinity;
 mod progress;
+mod qos;
 mod requests;
 mod spec;
 mod words;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 pub use affinity::{PodAffinity, PodAffinityTerm, TermNamespaces, WeightedPodAffinityTerm};
 pub use progress::{GeneratedClaim, PodPhase};
+pub use qos::QosClass;
 pub use requests::PodRequests;
 pub use spec::{
     ClaimSource, Container, HostPort, InclusionPolicy, NodeAffinity, PodResourceClaim, PodSpec,
@@ -70,6 +72,8 @@ pub struct PodStatus {
     pub phase: Option<PodPhase>,
     /// When condition `PodScheduled` became `True`, if somebody reads it.
     pub scheduled_at: Option<Timestamp>,
+    /// `status.qosClass`, where it is another than what follows from the spec.
+    pub qos_class: Option<QosClass>,
     /// `status.resourceClaimStatuses`: the claims that were made for the pod.
     pub generated_claims: Box<[GeneratedClaim]>,
 }
@@ -102,6 +106,11 @@ impl Pod {
     pub fn phase(&self) -> PodPhase {
         let usual = if self.node_name.is_some() { PodPhase::Running } else { PodPhase::Pending };
         self.status.as_ref().and_then(|status| status.phase).unwrap_or(usual)
+    }
+
+    /// `status.qosClass`, or what follows from the spec.
+    pub fn qos_class(&self) -> QosClass {
+        self.status.as_ref().and_then(|status| status.qos_class).unwrap_or(self.spec.qos_class)
     }
 
     /// When the pod was scheduled: since when its condition `PodScheduled` is `True`. Known only if somebody reads it.

@@ -1,6 +1,7 @@
 //! What the scheduler reads of a pod's spec, parsed once for all pods that share it.
 
 use super::affinity::PodAffinity;
+use super::qos::QosClass;
 use super::requests::PodRequests;
 use super::words::{
     ClaimWords, ContainerWords, DiskWords, NodeAffinityWords, SecurityWords, SpecWords,
@@ -36,6 +37,10 @@ pub struct PodSpec {
     pub spread_constraints: Box<[SpreadConstraint]>,
     /// What all containers together ask for.
     pub requests: PodRequests,
+    /// `overhead`: what the pod takes besides its containers; it is part of `requests`.
+    pub overhead: ResourceList,
+    /// The quality of service that follows from this.
+    pub qos_class: QosClass,
     /// What NodeResourcesFit scores the pod by.
     pub fit_score_requests: ResourceList,
     /// `containers`
@@ -257,6 +262,8 @@ impl PodSpec {
                 .map(SpreadConstraint::parse)
                 .collect(),
             requests: PodRequests::of_spec(words),
+            overhead: words.overhead.clone(),
+            qos_class: QosClass::of_spec(words),
             fit_score_requests: PodRequests::for_fit_score(words),
             containers: words.containers.iter().map(Container::parse).collect(),
             init_containers: words.init_containers.iter().map(Container::parse).collect(),

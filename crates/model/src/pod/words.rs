@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
 use super::spec::Volume;
-use super::{ControllerReference, GeneratedClaim, Pod, PodPhase, PodRequests, PodSpec, PodStatus};
+use super::{ControllerReference, GeneratedClaim, Pod, PodPhase, PodRequests, PodSpec, PodStatus, QosClass};
 use crate::decode::{FieldPath, FieldStep};
 use crate::intern::{Interned, Interner};
 use crate::labels::{LabelSelectorWords, Labels};
@@ -372,6 +372,8 @@ pub(super) struct DiskWords {
 pub(crate) struct StatusWords {
     #[serde(deserialize_with = "null_default")]
     pub(super) phase: String,
+    #[serde(deserialize_with = "null_default")]
+    pub(super) qos_class: String,
     pub(super) nominated_node_name: Option<Arc<str>>,
     pub(super) start_time: Option<Timestamp>,
     #[serde(deserialize_with = "null_default")]
@@ -437,6 +439,7 @@ impl Interner {
             }),
             phase: keeps_progress.then_some(phase),
             scheduled_at: scheduled_at(&status.conditions).filter(|_| keeps_progress),
+            qos_class: QosClass::parse(&status.qos_class).filter(|class| *class != shared_spec.qos_class),
             generated_claims: status.resource_claim_statuses,
         };
         if known.is_none() {

@@ -5,6 +5,7 @@
 //! node that changes, counts as part of the earlier one.
 
 mod check;
+mod community;
 pub(crate) mod extender;
 mod figures;
 mod nodes;

@@ -14,6 +14,8 @@ pub(super) enum NodeKind {
     Tainted,
     /// A rack.
     Racked,
+    /// One of three sizes, and a cost.
+    Various,
 }
 
 /// The label that is a node's own.
@@ -24,6 +26,8 @@ pub(super) const ZONE: &str = "topology.kubernetes.io/zone";
 pub(super) const RACK: &str = "example.com/rack";
 /// The taint that only some pods tolerate.
 pub(super) const DEDICATED: (&str, &str) = ("example.com/dedicated", "batch");
+/// The label that says what a node costs.
+pub(super) const COST: &str = "example.com/cost";
 const RACKS: usize = 1000;
 const ZONES: usize = 3;
 
@@ -39,7 +43,7 @@ impl NodeMaker {
         let taint =
             |key: &str, value: &str, effect: &str| json!([{ "key": key, "value": value, "effect": effect }]);
         let models = match kind {
-            NodeKind::Plain | NodeKind::Racked => vec![json!([])],
+            NodeKind::Plain | NodeKind::Racked | NodeKind::Various => vec![json!([])],
             NodeKind::Tainted => vec![
                 taint(DEDICATED.0, DEDICATED.1, "NoSchedule"),
                 taint("example.com/spot", "true", "PreferNoSchedule"),
@@ -47,7 +51,9 @@ impl NodeMaker {
                 json!([]),
             ],
         };
-        NodeMaker { kind, models: models.iter().map(model).collect() }
+        let sizes: &[&str] = if kind == NodeKind::Various { &["4", "6", "8"] } else { &["4"] };
+        let sized = models.iter().flat_map(|taints| sizes.iter().map(|cpu| model(taints, cpu)));
+        NodeMaker { kind, models: sized.collect() }
     }
 
     /// The node of that number.
@@ -67,8 +73,9 @@ impl NodeMaker {
         let labels =
             [(HOSTNAME.to_owned(), name.clone()), (ZONE.to_owned(), format!("moon-{}", number % ZONES + 1))];
         let rack = rack.map(|rack| (RACK.to_owned(), rack));
+        let cost = (self.kind == NodeKind::Various).then(|| (COST.to_owned(), (number % 977).to_string()));
         let metadata = words.metadata_mut();
-        metadata.labels = labels.into_iter().chain(rack).chain(more).collect();
+        metadata.labels = labels.into_iter().chain(rack).chain(cost).chain(more).collect();
         metadata.name = name;
         words
     }
@@ -93,8 +100,8 @@ pub(super) fn node_name(number: usize) -> String {
     format!("node-{number:07}")
 }
 
-fn model(taints: &Value) -> NodeWords {
-    let room = json!({ "cpu": "4", "memory": "32Gi", "pods": "110" });
+fn model(taints: &Value, cpu: &str) -> NodeWords {
+    let room = json!({ "cpu": cpu, "memory": "32Gi", "pods": "110" });
     let node = json!({
         "apiVersion": "v1",
         "kind": "Node",

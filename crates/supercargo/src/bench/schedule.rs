@@ -29,7 +29,7 @@ use super::nodes::{NodeKind, NodeMaker};
 use super::scene::{NOW, engine_options};
 use super::{NODES_MAX, PODS_MAX};
 use crate::outcome::Outcome;
-use plugins::{PERMITTED_TOGETHER, add_ageing, add_gangs, add_qos_aware, qos_metadata};
+use plugins::{PERMITTED_TOGETHER, add_ageing, add_gangs, add_qos_aware, add_qos_sort, qos_metadata};
 use report::{Report, table};
 
 /// More runs are taken for a mistake.
@@ -71,7 +71,7 @@ struct Workload {
     metadata: fn(usize) -> Value,
 }
 
-const WORKLOADS: [Workload; 4] = [
+const WORKLOADS: &[Workload] = &[
     Workload {
         name: "default",
         description: "The default profile",
@@ -94,6 +94,12 @@ const WORKLOADS: [Workload; 4] = [
         name: "gangs",
         description: "Pods wait at Permit, and go when ten of them have a node",
         change: add_gangs,
+        metadata: |_| Value::Null,
+    },
+    Workload {
+        name: "qos-sort",
+        description: "QOSSort puts pods in order by priority and quality of service",
+        change: add_qos_sort,
         metadata: |_| Value::Null,
     },
 ];

@@ -10,7 +10,7 @@ use supercargo_model::Object;
 use supercargo_plugins::network_traffic::NetworkTraffic;
 
 use super::nodes::{self, NodeKind};
-use super::{objects, pods, pods::PodKind};
+use super::{community, objects, pods, pods::PodKind};
 
 /// One workload.
 #[derive(Debug)]
@@ -289,6 +289,61 @@ pub(super) const WORKLOADS: &[Workload] = &[
         nodes: NodeKind::Racked,
         pods: 10_000,
         adds: |profile| samples::add::<samples::EvenRacks>(profile, 1),
+        ..PLAIN
+    },
+    Workload {
+        name: "allocatable",
+        description: "NodeResourcesAllocatable on nodes of three sizes",
+        nodes: NodeKind::Various,
+        pods: 10_000,
+        adds: community::add_allocatable,
+        ..PLAIN
+    },
+    Workload {
+        name: "metadata",
+        description: "NodeMetadata by a label of which there are 977 values",
+        nodes: NodeKind::Various,
+        pods: 10_000,
+        adds: community::add_metadata,
+        ..PLAIN
+    },
+    Workload {
+        name: "toleration",
+        description: "PreemptionToleration instead of DefaultPreemption, with pods that fit",
+        pods: 10_000,
+        adds: community::add_toleration,
+        ..PLAIN
+    },
+    Workload {
+        name: "load-packing",
+        description: "TargetLoadPacking, with a load on every node",
+        objects: community::loads,
+        pods: 10_000,
+        adds: community::add_packing,
+        ..PLAIN
+    },
+    Workload {
+        name: "load-variation",
+        description: "LoadVariationRiskBalancing, with a load on every node",
+        objects: community::loads,
+        pods: 10_000,
+        adds: community::add_variation,
+        ..PLAIN
+    },
+    Workload {
+        name: "low-risk",
+        description: "LowRiskOverCommitment, with a load on every node",
+        objects: community::loads,
+        pods: 10_000,
+        adds: community::add_low_risk,
+        ..PLAIN
+    },
+    Workload {
+        name: "peaks",
+        description: "Peaks, with a load on every node and 1,000 models",
+        objects: community::loads,
+        pods: 10_000,
+        adds: community::add_peaks,
         ..PLAIN
     },
 ];

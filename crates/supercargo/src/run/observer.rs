@@ -198,7 +198,8 @@ impl Observer for RunObserver {
             | Observation::BindingUnknown { .. }
             | Observation::Evicting { .. }
             | Observation::NotEvicted { .. }
-            | Observation::PermitAwaited { .. } => {}
+            | Observation::PermitAwaited { .. }
+            | Observation::Activated { .. } => {}
             Observation::PermitWaited { result, took } => metrics.permit_wait(result, took),
             Observation::Counted { plugin, name, labels } => {
                 let labels = labels.iter().map(|(name, value)| (&**name, &**value));

@@ -37,7 +37,8 @@ fn verdicts_judge_with_it() {
         "pods":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"default","uid":"p"},"spec":{"containers":[]}}]}"#;
     let mut output = Vec::new();
     let case = case.replace('\n', "");
-    let outcome = judge_all(case.as_bytes(), &mut output, Judge::new(&registry)).expect("it can be written");
+    let outcome =
+        judge_all(case.as_bytes(), &mut output, Judge::new(&registry), &[]).expect("it can be written");
     let text = String::from_utf8(output).expect("verdicts are text");
     assert_eq!(outcome.code, 0, "{text}");
     assert!(text.contains("node(s) had no berth"), "{text}");

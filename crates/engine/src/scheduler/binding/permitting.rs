@@ -55,6 +55,11 @@ impl Scheduler {
         }
     }
 
+    /// The time of a pod that waits at Permit is over, whatever the clock says.
+    pub(in crate::scheduler) fn time_out_permit(&mut self, uid: &Arc<str>, now: Timestamp) {
+        self.reconsider_permit(uid, &News::TimedOut, |_| true, now);
+    }
+
     /// Asks the plugins again that a pod waits for, as far as the news concern them.
     pub(super) fn reconsider_permit(
         &mut self,

@@ -106,6 +106,8 @@ impl Scheduler {
             node: node.clone(),
             is_rejected: failure.is_rejected,
             message: failure.message.clone(),
+            words: failure.words.to_string(),
+            plugins: failure.rejectors.clone(),
             since_attempt: waiting.since_attempt(now),
         };
         self.observe(observation);

@@ -11,6 +11,7 @@ use supercargo_framework::{
     Profile, QueueRank, QueueSort, QueuedPod, Reads, Registry,
 };
 use supercargo_model::NodeRef;
+use supercargo_plugins::community::QosSort;
 use supercargo_plugins::qos_aware::QosAware;
 
 use super::NOW;
@@ -51,6 +52,12 @@ pub(super) fn add_ageing(profile: &mut Profile) -> anyhow::Result<()> {
 /// Lets pods wait at Permit.
 pub(super) fn add_gangs(profile: &mut Profile) -> anyhow::Result<()> {
     add::<Gangs>(profile, Point::Permit)
+}
+
+/// Sorts pods by what is promised to them.
+pub(super) fn add_qos_sort(profile: &mut Profile) -> anyhow::Result<()> {
+    profile.queue_sort.clear();
+    add::<QosSort>(profile, Point::QueueSort)
 }
 
 /// Sorts pods by how their controllers do, and keeps books of that.

@@ -1,0 +1,41 @@
+//! The plugins of kubernetes-sigs/scheduler-plugins, as they behave at its head of August 2026. None is on by default: a profile
+//! switches them on.
+//!
+//! CrossNodePreemption is not among them: upstream has not compiled it since the preemption API moved.
+
+mod node_metadata;
+mod node_resources_allocatable;
+mod normalize;
+mod pod_state;
+mod preemption_toleration;
+mod qos_sort;
+mod requests;
+mod sysched;
+mod trimaran;
+
+pub use node_metadata::{NodeMetadata, NodeMetadataArgs};
+pub use node_resources_allocatable::{
+    NodeResourcesAllocatable, NodeResourcesAllocatableArgs, ResourceWeight,
+};
+pub use pod_state::PodState;
+pub use preemption_toleration::{PreemptionToleration, PriorityClass};
+pub use qos_sort::QosSort;
+pub use requests::plain_requests;
+pub use sysched::{ClusterSeccompProfile, SeccompProfile, SySched, SySchedArgs};
+pub use trimaran::{
+    LoadVariationRiskBalancing, LoadVariationRiskBalancingArgs, LowRiskOverCommitment,
+    LowRiskOverCommitmentArgs, Measured, MetricProvider, NodeLoad, Peaks, PeaksArgs, PowerModel,
+    TargetLoadPacking, TargetLoadPackingArgs, Usage,
+};
+
+use supercargo_framework::{DuplicatePlugin, Registry};
+
+pub(crate) fn register(registry: &mut Registry) -> Result<(), DuplicatePlugin> {
+    registry.register::<QosSort>()?;
+    registry.register::<NodeMetadata>()?;
+    registry.register::<PodState>()?;
+    registry.register::<NodeResourcesAllocatable>()?;
+    registry.register::<PreemptionToleration>()?;
+    registry.register::<SySched>()?;
+    trimaran::register(registry)
+}

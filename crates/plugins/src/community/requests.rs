@@ -1,0 +1,71 @@
+//! What a pod asks for, as most of the community's plugins add it up.
+
+use supercargo_model::names::resource;
+use supercargo_model::pod::Container;
+use supercargo_model::{PodSpec, ResourceList};
+
+/// The sum of the containers, raised to each init container, and the overhead on top. Unlike [`PodSpec::requests`], init containers
+/// that go on running are not added to the others, and what the pod asks for as a whole does not count: the plugins of the
+/// community have learnt of neither.
+pub fn plain_requests(spec: &PodSpec) -> ResourceList {
+    plain_sum(spec, |container| &container.resources.requests)
+}
+
+/// How much cpu, in thousandths of a core, and memory, in bytes, come of that.
+pub(super) fn plain_amounts(spec: &PodSpec) -> [i64; 2] {
+    amounts_of(spec, |container| &container.resources.requests)
+}
+
+/// The same of the limits.
+pub(super) fn plain_limit_amounts(spec: &PodSpec) -> [i64; 2] {
+    amounts_of(spec, |container| &container.resources.limits)
+}
+
+/// Every container's amount is rounded up to whole units before they are added, as upstream does.
+fn amounts_of(spec: &PodSpec, list: impl Fn(&Container) -> &ResourceList) -> [i64; 2] {
+    [resource::CPU, resource::MEMORY].map(|name| {
+        let running =
+            spec.containers.iter().map(|container| list(container).amount(name)).fold(0, i64::wrapping_add);
+        let starting = spec.init_containers.iter().map(|container| list(container).amount(name)).max();
+        running.max(starting.unwrap_or(0)).wrapping_add(spec.overhead.amount(name))
+    })
+}
+
+fn plain_sum(spec: &PodSpec, amounts: impl Fn(&Container) -> &ResourceList) -> ResourceList {
+    let mut sum = ResourceList::default();
+    spec.containers.iter().for_each(|container| sum.add(amounts(container)));
+    spec.init_containers.iter().for_each(|container| sum.raise_to(amounts(container)));
+    sum.add(&spec.overhead);
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use supercargo_testkit::{cluster, pod};
+
+    use super::*;
+
+    #[test]
+    fn init_containers_raise_the_sum_and_overhead_comes_on_top() {
+        let requests = |cpu: &str| json!({ "resources": { "requests": { "cpu": cpu } } });
+        for (what, init, cpu) in [
+            ("a small one fits in", requests("100m"), 350),
+            ("a large one raises the sum", requests("1"), 1_050),
+            (
+                "one that goes on running is not added",
+                json!({ "restartPolicy": "Always", "resources": { "requests": { "cpu": "200m" } } }),
+                350,
+            ),
+        ] {
+            let spec = json!({
+                "containers": [requests("100m"), requests("200m")],
+                "initContainers": [init],
+                "overhead": { "cpu": "50m" },
+                "resources": { "requests": { "cpu": "9" } },
+            });
+            let pod = cluster().pod(pod("a").with(json!({ "spec": spec })));
+            assert_eq!(plain_requests(&pod.spec).amount(resource::CPU), cpu, "{what}");
+        }
+    }
+}

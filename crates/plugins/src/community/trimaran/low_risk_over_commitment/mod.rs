@@ -1,0 +1,167 @@
+//! Nodes on which pods will hardly need more than there is.
+
+mod beta;
+mod risk;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use supercargo_framework::{
+    Args, Cycle, Extensions, FieldProblems, MAX_NODE_SCORE, NodeField, Normalization, Plugin, PodField,
+    PreScore, Reads, Score, Status,
+};
+use supercargo_model::names::resource;
+use supercargo_model::{NodeRef, PodSpec, Row};
+
+use super::args::MetricProvider;
+use super::load::NodeLoad;
+use super::statistics::Statistics;
+use crate::community::requests::{plain_amounts, plain_limit_amounts};
+use risk::{Committed, Weighing};
+
+/// How many samples the deviation is taken over, if nobody says.
+const WINDOW_SIZE: i64 = 5;
+/// How much the risk of limits counts against that of load, if nobody says.
+const LIMIT_WEIGHT: f64 = 0.5;
+
+/// # What
+/// Prefers nodes where the risk is low that pods need more than there is. There are two risks of each resource: that the pods together use
+/// what their limits allow beyond what the node has, and that the measured load, as it varies, goes beyond what pods have requested.
+/// Both are weighed, the riskier one of cpu and memory counts, and a node gets 100 points for none.
+///
+/// # Why
+/// Limits above requests are a promise that a node cannot keep to everybody at once. Where the load is low and steady it need not.
+///
+/// # Arguments
+/// `watcherAddress` or `metricProvider`, as LoadVariationRiskBalancing has them; `smoothingWindowSize` (5): how many samples the
+/// deviation is taken over; `riskLimitWeights` (`cpu: 0.5, memory: 0.5`): how much the risk of limits counts, from 0 to 1.
+///
+/// # Example
+/// ```yaml
+/// plugins:
+///   multiPoint: {enabled: [{name: LowRiskOverCommitment, weight: 1}]}
+/// pluginConfig:
+/// - name: LowRiskOverCommitment
+///   args: {watcherAddress: "http://load-watcher.monitoring:2020", riskLimitWeights: {cpu: 0.3, memory: 0.7}}
+/// ```
+///
+/// # Difference from upstream
+/// A measurement counts for five minutes, where upstream keeps the last one for ever.
+#[derive(Debug)]
+pub struct LowRiskOverCommitment {
+    args: LowRiskOverCommitmentArgs,
+}
+
+/// Arguments of [`LowRiskOverCommitment`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct LowRiskOverCommitmentArgs {
+    /// Where load-watcher is.
+    pub watcher_address: Option<String>,
+    /// Who measures, if load-watcher does not.
+    pub metric_provider: MetricProvider,
+    /// How many samples the deviation is taken over.
+    pub smoothing_window_size: Option<i64>,
+    /// How much the risk of limits counts, by resource.
+    pub risk_limit_weights: BTreeMap<String, f64>,
+}
+
+impl Args for LowRiskOverCommitmentArgs {
+    fn complete(&mut self) {
+        self.metric_provider.complete(self.watcher_address.as_deref());
+        let size = self.smoothing_window_size.filter(|size| *size > 0);
+        self.smoothing_window_size = Some(size.unwrap_or(WINDOW_SIZE));
+        for name in [resource::CPU, resource::MEMORY] {
+            self.risk_limit_weights.entry(name.to_owned()).or_insert(LIMIT_WEIGHT);
+        }
+        for weight in self.risk_limit_weights.values_mut().filter(|weight| !(0.0..=1.0).contains(*weight)) {
+            *weight = LIMIT_WEIGHT;
+        }
+    }
+
+    fn validate(&self, problems: &mut FieldProblems) {
+        self.metric_provider.validate(self.watcher_address.as_deref(), problems);
+    }
+}
+
+impl Plugin for LowRiskOverCommitment {
+    const NAME: &'static str = "LowRiskOverCommitment";
+    type Args = LowRiskOverCommitmentArgs;
+
+    fn new(args: LowRiskOverCommitmentArgs) -> Self {
+        LowRiskOverCommitment { args }
+    }
+
+    fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+        points.pre_score().score()
+    }
+
+    fn reads(&self) -> Reads {
+        Reads::nothing()
+            .pod(&[PodField::Requests])
+            .node(&[NodeField::Allocatable, NodeField::Capacity, NodeField::Pods])
+            .query(self.args.metric_provider.query(self.args.watcher_address.as_deref()))
+    }
+}
+
+impl PreScore for LowRiskOverCommitment {
+    /// What the pod asks for is worked out with each score: that takes no longer than finding it again. As upstream, the plugin may be
+    /// enabled here, and need not be.
+    fn pre_score(&self, _: &mut Cycle<'_>, _: &[Row]) -> Status {
+        Status::success()
+    }
+}
+
+impl Score for LowRiskOverCommitment {
+    fn score(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Result<i64, Status> {
+        let (requests, limits) = requests_and_limits(&cycle.pod.spec);
+        if requests == [0, 0] && limits == [0, 0] {
+            return Ok(0);
+        }
+        let Some(load) = cycle.object_of::<NodeLoad>(node) else { return Ok(0) };
+        let (mut others, mut other_limits) = ([0, 0], [0, 0]);
+        for pod in node.pods() {
+            let (requests, limits) = requests_and_limits(&pod.spec);
+            for index in 0..2 {
+                others[index] += requests[index];
+                other_limits[index] += limits[index];
+            }
+        }
+        let weighing = |name| Weighing {
+            limits: self.args.risk_limit_weights.get(name).copied().unwrap_or(LIMIT_WEIGHT),
+            samples: self.args.smoothing_window_size.unwrap_or(WINDOW_SIZE) as f64,
+        };
+        let committed = |index: usize, capacity: i64| Committed {
+            capacity,
+            request: others[index] + requests[index],
+            limit: other_limits[index] + limits[index],
+            request_before: others[index],
+            limit_before: other_limits[index],
+        };
+        let allocatable = node.allocatable();
+        let cpu = risk::of(
+            committed(0, allocatable.milli_cpu),
+            Statistics::of_cpu(load.cpu_of(node), node, 0),
+            weighing(resource::CPU),
+        );
+        let memory = risk::of(
+            committed(1, allocatable.memory),
+            Statistics::of_memory(load.memory_of(node), node, 0),
+            weighing(resource::MEMORY),
+        );
+        Ok(((1.0 - cpu.max(memory)) * MAX_NODE_SCORE as f64).round() as i64)
+    }
+
+    fn normalization(&self) -> Normalization {
+        Normalization::None
+    }
+}
+
+/// What a pod asks for and what it may use; a limit is at least the request.
+fn requests_and_limits(spec: &PodSpec) -> ([i64; 2], [i64; 2]) {
+    let (requests, limits) = (plain_amounts(spec), plain_limit_amounts(spec));
+    (requests, [limits[0].max(requests[0]), limits[1].max(requests[1])])
+}
+
+#[cfg(test)]
+mod tests;

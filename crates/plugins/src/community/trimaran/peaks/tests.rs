@@ -1,0 +1,46 @@
+use serde_json::{Value, json};
+use supercargo_testkit::{check_points, cluster, node, pod, problems_of, trial_with};
+
+use super::*;
+use crate::community::trimaran::Measured;
+
+fn args() -> Value {
+    let flat = json!({ "k0": 150.0, "k1": -30.0, "k2": -0.02 });
+    let models = json!({ "a": { "k0": 100.0, "k1": -50.0, "k2": -0.05 }, "b": flat, "c": flat });
+    json!({ "WatcherAddress": "http://load-watcher", "NodePowerModel": models })
+}
+
+fn load(percent: f64) -> NodeLoad {
+    let cpu = Measured { first: Some(percent), is_known: true, ..Measured::default() };
+    NodeLoad { cpu, ..NodeLoad::default() }
+}
+
+#[test]
+fn it_is_what_it_declares() {
+    check_points!(Peaks);
+}
+
+#[test]
+fn the_least_added_power_is_best_and_nodes_without_a_word_only_with_the_fix_worst() {
+    let capacity = |name| node(name).with(json!({ "status": { "capacity": { "cpu": "4" } } }));
+    let mut scene = cluster()
+        .with(capacity("a"))
+        .with(capacity("b"))
+        .with(capacity("c"))
+        .fact("a", load(20.0))
+        .fact("b", load(60.0))
+        .fact("c", load(10.0));
+    let plugin = trial_with::<Peaks>(args());
+    assert_eq!(plugin.scores(&mut scene, pod("web").cpu("1")), ["a: 0", "b: 100", "c: 37"]);
+    let mut scene = scene.with(capacity("d"));
+    assert_eq!(plugin.scores(&mut scene, pod("web").cpu("1")), ["a: 0", "b: 73", "c: 27", "d: 100"]);
+    scene.fixes.peaks_unknown_nodes = true;
+    assert_eq!(plugin.scores(&mut scene, pod("web").cpu("1")), ["a: 0", "b: 100", "c: 37", "d: 0"]);
+}
+
+#[test]
+fn arguments_that_make_no_sense_are_refused() {
+    assert_eq!(problems_of::<Peaks>(args()), [""; 0]);
+    assert_eq!(problems_of::<Peaks>(json!({})).len(), 1);
+    assert_eq!(problems_of::<Peaks>(json!({ "watcherAddress": "http://load-watcher" })).len(), 1);
+}

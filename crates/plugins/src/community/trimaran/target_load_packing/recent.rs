@@ -1,0 +1,123 @@
+//! The pods that came to nodes since their load was measured.
+
+use serde::{Deserialize, Serialize};
+use supercargo_framework::{Context, Memory, SharedMap};
+use supercargo_model::names::resource;
+use supercargo_model::{Pod, PodSpec, Timestamp};
+
+/// A measurement covers a pod that came so many seconds before its end.
+const COVERED_AFTER: i64 = 60;
+/// So many pods of a node are remembered; the oldest are forgotten. A kubelet runs 110 pods if nobody changes that.
+const PODS_PER_NODE_MAX: usize = 1_024;
+
+/// The pods that no measurement covers yet, by node. What is remembered about a node changes only when a pod comes to it or goes, or
+/// when it is measured.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct RecentPods(SharedMap<Box<str>, Vec<RecentPod>>);
+
+impl Memory for RecentPods {
+    const NAME: &'static str = "TargetLoadPacking/RecentPods";
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct RecentPod {
+    uid: Box<str>,
+    /// When it came, in Unix seconds.
+    came: i64,
+    demand: Demand,
+}
+
+/// What decides how much cpu a pod is expected to use, in thousandths of a core.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Demand {
+    /// The limits of its containers, and its overhead.
+    pub(super) fixed: i64,
+    /// The requests of containers without a limit.
+    pub(super) requests: Vec<i64>,
+    /// How many containers have neither.
+    pub(super) unsaid: i64,
+}
+
+impl Demand {
+    /// Only containers that go on running count, without those that run before and beside them.
+    pub(super) fn of(spec: &PodSpec) -> Self {
+        let mut demand = Demand { fixed: spec.overhead.amount(resource::CPU), ..Demand::default() };
+        for container in &spec.containers {
+            let (limits, requests) = (&container.resources.limits, &container.resources.requests);
+            if limits.get(resource::CPU).is_some() {
+                demand.fixed = demand.fixed.wrapping_add(limits.amount(resource::CPU));
+            } else if requests.get(resource::CPU).is_some() {
+                demand.requests.push(requests.amount(resource::CPU));
+            } else {
+                demand.unsaid += 1;
+            }
+        }
+        demand
+    }
+}
+
+impl RecentPods {
+    /// The pods of a cluster that becomes known: they came when they were scheduled, or else now.
+    pub(super) fn of(context: &Context<'_>) -> Self {
+        let mut recent = RecentPods::default();
+        for node in context.cluster.nodes() {
+            for pod in node.pods() {
+                recent.came(pod, pod.scheduled_at().unwrap_or(context.now));
+            }
+            if let Some(load) = context.cluster.object_of::<super::NodeLoad>(node.row()) {
+                recent.measured(node.name(), load.window_end);
+            }
+        }
+        recent
+    }
+
+    /// A pod came to its node.
+    pub(super) fn came(&mut self, pod: &Pod, at: Timestamp) {
+        let Some(node) = &pod.node_name else { return };
+        let pods = self.0.get_or_default(&Box::from(&**node));
+        if pods.iter().any(|known| *known.uid == *pod.uid) {
+            return;
+        }
+        if pods.len() >= PODS_PER_NODE_MAX {
+            pods.remove(0);
+        }
+        let came = at.nanoseconds().div_euclid(1_000_000_000);
+        pods.push(RecentPod { uid: (*pod.uid).into(), came, demand: Demand::of(&pod.spec) });
+    }
+
+    /// A pod left its node.
+    pub(super) fn went(&mut self, pod: &Pod) {
+        let Some(node) = &pod.node_name else { return };
+        self.retain(node, |known| *known.uid != *pod.uid);
+    }
+
+    /// The load of a node was measured up to then: it covers pods that came before.
+    pub(super) fn measured(&mut self, node: &str, window_end: i64) {
+        self.retain(node, |known| !is_covered(known.came, window_end));
+    }
+
+    /// Whether anything is remembered about a node.
+    pub(super) fn knows(&self, node: &str) -> bool {
+        self.0.contains_key(&Box::from(node))
+    }
+
+    /// What the pods of a node are expected to use that are not covered by what was measured up to then.
+    pub(super) fn since(&self, node: &str, window_end: i64) -> impl Iterator<Item = &Demand> {
+        let pods = self.0.get(&Box::from(node)).into_iter().flatten();
+        pods.filter(move |pod| !is_covered(pod.came, window_end)).map(|pod| &pod.demand)
+    }
+
+    fn retain(&mut self, node: &str, is_kept: impl Fn(&RecentPod) -> bool) {
+        let node = Box::from(node);
+        if let Some(pods) = self.0.get_mut(&node) {
+            pods.retain(is_kept);
+            if pods.is_empty() {
+                self.0.remove(&node);
+            }
+        }
+    }
+}
+
+fn is_covered(came: i64, window_end: i64) -> bool {
+    came <= window_end && window_end.saturating_sub(came) >= COVERED_AFTER
+}

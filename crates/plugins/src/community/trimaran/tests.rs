@@ -1,0 +1,70 @@
+//! Whoever measures: what each of them answers becomes the load of nodes.
+
+use serde_json::json;
+use supercargo_testkit::{TestCluster, cluster, node, trial_with};
+
+use super::*;
+
+fn scene() -> TestCluster {
+    let capacity = json!({ "status": { "capacity": { "cpu": "4", "memory": "8Gi" } } });
+    cluster().with(node("n1").with(capacity))
+}
+
+fn load(scene: &TestCluster) -> Option<NodeLoad> {
+    scene.snapshot().object_of::<NodeLoad>(scene.row("n1")).copied()
+}
+
+#[test]
+fn load_watcher_answers() {
+    let plugin = trial_with::<TargetLoadPacking>(json!({ "watcherAddress": "http://load-watcher:2020/" }));
+    let metric = |kind: &str, operator: &str, value: f64| json!({ "type": kind, "operator": operator, "value": value });
+    let metrics = [
+        metric("CPU", "Latest", 90.0),
+        metric("CPU", "AVG", 40.0),
+        metric("CPU", "STD", 5.0),
+        metric("CPU", "", 7.0),
+        metric("Memory", "Latest", 30.0),
+        metric("Energy", "AVG", 1.0),
+    ];
+    let text = json!({ "window": { "end": 1_000 }, "data": { "NodeMetricsMap": {
+        "n1": { "metrics": metrics }, "n2": { "metrics": metrics }, "n3": { "metrics": [] },
+    } } });
+    let mut scene = scene();
+    plugin.answer(&mut scene, "node-load", &text.to_string()).expect("it can be read");
+    let load = load(&scene).expect("the node was measured");
+    assert_eq!((load.cpu.average, load.cpu.deviation, load.window_end), (40.0, 5.0, 1_000));
+    assert_eq!((load.cpu.first, load.cpu.last), (Some(90.0), Some(40.0)));
+    assert_eq!((load.memory.average, load.memory.is_known), (30.0, true));
+    for nonsense in ["<html>", "[]", r#"{"data":{"NodeMetricsMap":{"n1":{"metrics":[{"value":"much"}]}}}}"#] {
+        assert!(plugin.answer(&mut scene, "node-load", nonsense).is_err(), "{nonsense}");
+    }
+}
+
+#[test]
+fn the_metrics_api_says_how_much_of_a_node_is_used() {
+    let plugin = trial_with::<TargetLoadPacking>(json!({}));
+    let usage = json!({ "cpu": "1", "memory": "2Gi" });
+    let item = json!({ "metadata": { "name": "n1" }, "timestamp": "1970-01-01T00:59:50Z", "window": "10s", "usage": usage });
+    let mut scene = scene();
+    plugin
+        .answer(&mut scene, "node-load", &json!({ "kind": "NodeMetricsList", "items": [item] }).to_string())
+        .expect("it can be read");
+    let load = load(&scene).expect("the node was measured");
+    let node = scene.node("n1");
+    assert_eq!((load.cpu_of(node).last, load.memory_of(node).average), (Some(25.0), 25.0));
+}
+
+#[test]
+fn prometheus_is_asked_once_for_everything() {
+    let provider =
+        json!({ "type": "Prometheus", "address": "http://prometheus:9090", "cpuSeries": "node:cpu:share" });
+    let plugin = trial_with::<LoadVariationRiskBalancing>(json!({ "metricProvider": provider }));
+    let series = |resource: &str, operator: &str, value: &str| json!({ "metric": { "instance": "n1", "resource": resource, "operator": operator }, "value": [3_590, value] });
+    let result = [series("CPU", "AVG", "0.4"), series("CPU", "STD", "0.1"), series("Memory", "AVG", "0.3")];
+    let text = json!({ "status": "success", "data": { "resultType": "vector", "result": result } });
+    let mut scene = scene();
+    plugin.answer(&mut scene, "node-load", &text.to_string()).expect("it can be read");
+    let load = load(&scene).expect("the node was measured");
+    assert_eq!((load.cpu.average, load.cpu.deviation, load.memory.average), (40.0, 10.0, 30.0));
+    assert_eq!((load.window_end, load.memory.is_known), (3_590, true));
+}

@@ -1,0 +1,83 @@
+//! What workloads with the community's plugins add to the default profile and to the cluster.
+
+use serde_json::{Value, json};
+use supercargo_conformance::samples::add_with;
+use supercargo_framework::Profile;
+use supercargo_plugins::community::{
+    LoadVariationRiskBalancing, LowRiskOverCommitment, NodeMetadata, NodeResourcesAllocatable, Peaks,
+    PreemptionToleration, TargetLoadPacking,
+};
+
+use super::nodes::{COST, node_name};
+use super::workloads::Sizes;
+
+/// Nobody is asked: the load of the nodes is among the objects.
+const LOAD_WATCHER: &str = "http://load-watcher:2020";
+/// A pod of these workloads has so many nodes with a model to choose from.
+const MODELS: usize = 1000;
+
+/// Prefers small nodes.
+pub(super) fn add_allocatable(profile: &mut Profile) {
+    add_with::<NodeResourcesAllocatable>(profile, 1, Some(&json!({ "mode": "Least" })));
+}
+
+/// Prefers cheap nodes.
+pub(super) fn add_metadata(profile: &mut Profile) {
+    let args = json!({
+        "metadataKey": COST,
+        "metadataSource": "Label",
+        "metadataType": "Number",
+        "scoringStrategy": "Lowest",
+    });
+    add_with::<NodeMetadata>(profile, 1, Some(&args));
+}
+
+/// Takes the place of DefaultPreemption.
+pub(super) fn add_toleration(profile: &mut Profile) {
+    profile.post_filter.clear();
+    add_with::<PreemptionToleration>(profile, 1, Some(&json!({})));
+}
+
+/// Packs by load.
+pub(super) fn add_packing(profile: &mut Profile) {
+    add_with::<TargetLoadPacking>(profile, 1, Some(&json!({ "watcherAddress": LOAD_WATCHER })));
+}
+
+/// Balances by load and how it varies.
+pub(super) fn add_variation(profile: &mut Profile) {
+    add_with::<LoadVariationRiskBalancing>(profile, 1, Some(&json!({ "watcherAddress": LOAD_WATCHER })));
+}
+
+/// Avoids nodes whose pods may need more than there is.
+pub(super) fn add_low_risk(profile: &mut Profile) {
+    add_with::<LowRiskOverCommitment>(profile, 1, Some(&json!({ "watcherAddress": LOAD_WATCHER })));
+}
+
+/// Saves energy.
+pub(super) fn add_peaks(profile: &mut Profile) {
+    let model = |number: usize| {
+        let k1 = -30.0 - (number % 50) as f64;
+        (node_name(number), json!({ "k0": 150.0, "k1": k1, "k2": -0.02 }))
+    };
+    let models: serde_json::Map<String, Value> = (0..MODELS).map(model).collect();
+    add_with::<Peaks>(profile, 1, Some(&json!({ "WatcherAddress": LOAD_WATCHER, "NodePowerModel": models })));
+}
+
+/// The load of all nodes, of which no two neighbours have the same.
+pub(super) fn loads(sizes: Sizes) -> Vec<Value> {
+    let load = |number: usize| {
+        let measured = |percent: usize| {
+            let percent = percent as f64;
+            json!({ "average": percent, "deviation": 5.0, "isKnown": true, "first": percent, "last": percent })
+        };
+        json!({
+            "apiVersion": "facts.supercargo.dev/v1alpha1",
+            "kind": "NodeLoad",
+            "metadata": { "name": node_name(number) },
+            "cpu": measured(number * 37 % 60),
+            "memory": measured(number * 53 % 60),
+            "windowEnd": 1_800_000_000,
+        })
+    };
+    (0..sizes.nodes).map(load).collect()
+}
