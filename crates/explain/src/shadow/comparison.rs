@@ -16,6 +16,7 @@ const FULL: Rules = Rules {
     sample_nodes: false,
     blame_all_plugins: false,
     prefer_nominated_node: false,
+    keep_nominations: false,
     run_post_filter: false,
     ties: Ties::Seeded,
 };

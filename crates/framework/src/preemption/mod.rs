@@ -173,6 +173,18 @@ pub trait PreemptionRules: Send + Sync {
         None
     }
 
+    /// Whether a victim that a disruption budget protects violates that budget, where the filters had let it stay and only
+    /// [`fits`](PreemptionRules::fits) did not.
+    fn counts_violations_of_rules(&self, cycle: &Cycle<'_>) -> bool {
+        let _ = cycle;
+        true
+    }
+
+    /// What stands before the reason if no room can be made.
+    fn message_prefix(&self) -> &'static str {
+        "preemption: "
+    }
+
     /// What the victims on a node depend on, apart from the node, the pods on it, disruption budgets, the pod's priority, and
     /// whatever else the filters read of the pod: versions of kinds, numbers from the pod. What was found out for an earlier
     /// pod is used again where these are the same. None if that cannot be said, as with what depends on the time or on other
@@ -191,7 +203,7 @@ pub fn preempt<R: PreemptionRules + ?Sized>(
     rejections: &dyn Rejections,
     rehearsal: &dyn Rehearsal,
 ) -> PostFilterResult {
-    prefixed(find_best(rules, cycle, rejections, rehearsal))
+    prefixed(rules, find_best(rules, cycle, rejections, rehearsal))
 }
 
 /// The victims on each of the nodes that [`preempt`] picks from, for extenders to agree to.
@@ -227,7 +239,7 @@ pub fn choose<R: PreemptionRules + ?Sized>(
     });
     match pick(rules, cycle, known.collect()) {
         Some(best) => nominate(cycle, &best),
-        None => prefixed(without_result(Status::unschedulable("no candidate node for preemption"))),
+        None => prefixed(rules, without_result(Status::unschedulable("no candidate node for preemption"))),
     }
 }
 
@@ -350,9 +362,9 @@ fn without_result(status: Status) -> PostFilterResult {
 }
 
 /// Says who says it.
-fn prefixed(mut result: PostFilterResult) -> PostFilterResult {
+fn prefixed<R: PreemptionRules + ?Sized>(rules: &R, mut result: PostFilterResult) -> PostFilterResult {
     if !result.status.reasons().is_empty() {
-        let message = format!("preemption: {}", result.status.message());
+        let message = format!("{}{}", rules.message_prefix(), result.status.message());
         result.status = Status::new(result.status.code(), [message.into()]);
     }
     result
