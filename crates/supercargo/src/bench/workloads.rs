@@ -6,6 +6,7 @@
 use serde_json::Value;
 use supercargo_conformance::samples;
 use supercargo_framework::Profile;
+use supercargo_plugins::community::CapacityScheduling;
 
 use super::nodes::NodeKind;
 use super::{objects, pods, pods::PodKind};
@@ -85,6 +86,12 @@ const PLAIN: Workload = Workload {
     course: Course::Place,
     adds: |_| {},
 };
+
+/// Quotas of namespaces, with their own preemption.
+fn add_quotas(profile: &mut Profile) {
+    profile.post_filter.clear();
+    samples::add::<CapacityScheduling>(profile, 0);
+}
 
 /// All of them, in the order in which they run.
 pub(super) const WORKLOADS: &[Workload] = &[
@@ -266,6 +273,26 @@ pub(super) const WORKLOADS: &[Workload] = &[
         pods: 10_000,
         course: Course::Load { every: 1000, nodes: Nodes::One },
         adds: |profile| samples::add::<samples::LeastTraffic>(profile, 1),
+        ..PLAIN
+    },
+    Workload {
+        name: "quotas",
+        description: "CapacityScheduling with ten quotas, and pods of two of the namespaces",
+        objects: objects::quotas,
+        pods: 10_000,
+        adds: add_quotas,
+        ..PLAIN
+    },
+    Workload {
+        name: "quota-preemption",
+        description: "all nodes full of pods of a namespace that has borrowed everything, five of which have to go for each \
+                      pod of the namespace that has lent it",
+        objects: objects::lent_quota,
+        init: Init::OnEveryNode(pods::FILLERS_A_NODE, &pods::FILLER),
+        pods: 1000,
+        pod: &pods::PREEMPTOR,
+        course: Course::Preempt,
+        adds: add_quotas,
         ..PLAIN
     },
     Workload {

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
+use supercargo_conformance::samples;
 use supercargo_framework::{
     Acts, Context, Cycle, Extensions, Memory, NoArgs, OrderChanges, Permit, PermitDecision, Plugin, Point,
     Profile, QueueRank, QueueSort, QueuedPod, Reads, Registry,
 };
 use supercargo_model::NodeRef;
+use supercargo_plugins::community::{CapacityScheduling, Coscheduling};
 
 /// So many pods are permitted together.
 pub(super) const PERMITTED_TOGETHER: usize = 10;
@@ -47,6 +49,20 @@ pub(super) fn add_ageing(profile: &mut Profile) -> anyhow::Result<()> {
 /// Lets pods wait at Permit.
 pub(super) fn add_gangs(profile: &mut Profile) -> anyhow::Result<()> {
     add::<Gangs>(profile, Point::Permit)
+}
+
+/// Pods have quotas.
+pub(super) fn add_quotas(profile: &mut Profile) -> anyhow::Result<()> {
+    profile.post_filter.clear();
+    samples::add::<CapacityScheduling>(profile, 0);
+    Ok(())
+}
+
+/// Pods go in groups.
+pub(super) fn add_groups(profile: &mut Profile) -> anyhow::Result<()> {
+    profile.queue_sort.clear();
+    samples::add::<Coscheduling>(profile, 0);
+    Ok(())
 }
 
 fn add<P: Plugin>(profile: &mut Profile, point: Point) -> anyhow::Result<()> {
