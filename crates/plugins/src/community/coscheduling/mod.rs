@@ -92,7 +92,7 @@ impl Plugin for Coscheduling {
     }
 
     fn reads(&self) -> Reads {
-        let reads = LABELS.into_iter().fold(Reads::nothing(), |reads, label| reads.pods_by_label(label));
+        let reads = LABELS.into_iter().fold(Reads::nothing(), Reads::pods_by_label);
         let of_pod = [
             PodField::Name,
             PodField::Namespace,
