@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::json;
@@ -52,6 +53,9 @@ const COMMUNITY: [&str; 15] = [
 ];
 /// The QueueSort plugin of Kubernetes, about whose order nobody asks.
 const PRIORITY_SORT: &str = "PrioritySort";
+
+/// The plugin with which cases say what became of a pod at Permit, wherever it is enabled.
+const COSCHEDULING: &str = "Coscheduling";
 
 /// A case on trial.
 pub(crate) struct Trial<'c> {
@@ -113,7 +117,7 @@ impl<'c> Trial<'c> {
             now: Timestamp::from_seconds(case.now.unwrap_or(NOW)),
             checks_index,
             pending: Vec::new(),
-            has_permit: !profile.permit.is_empty(),
+            has_permit: profile.plugins().iter().any(|plugin| plugin.name == COSCHEDULING),
             asks_order: profile.queue_sort.iter().any(|named| named.name != PRIORITY_SORT),
         };
         trial.show_objects()?;
@@ -148,6 +152,23 @@ impl<'c> Trial<'c> {
         self.scheduler.cluster_is_known(first);
         for (seen, pod) in pods {
             self.scheduler.put(pod, Timestamp::from_seconds(seen));
+        }
+        Ok(())
+    }
+
+    /// Nominations stay as the case gives them, also where a live scheduler takes them back because it makes room for others.
+    fn show_nominated_pods(&mut self) -> Result<(), CaseError> {
+        for (index, object) in self.case.objects.iter().enumerate() {
+            if !object.get().contains("nominatedNodeName") {
+                continue;
+            }
+            let decoded = self.decoder.decode(object.get());
+            let decoded = decoded.map_err(|error| CaseError::Object { index, error })?;
+            if let Decoded::Pod(words) = &decoded {
+                // What is told again as it was is no news.
+                self.scheduler.remove(&decoded, self.now);
+                self.scheduler.put(Decoded::Pod(words.clone()), self.now);
+            }
         }
         Ok(())
     }
@@ -246,6 +267,8 @@ impl<'c> Trial<'c> {
     }
 
     fn try_pod(&mut self, index: usize) -> Result<Verdict, CaseError> {
+        // So little time passes that nothing is due; but of two groups that fail, one fails later.
+        self.now = self.now.after(Duration::from_nanos(1));
         let pod = self.pending[index].pod.clone();
         let expired = self.expire_before(&pod)?;
         if self.case.resync {
@@ -266,6 +289,9 @@ impl<'c> Trial<'c> {
             return Err(CaseError::Index { pod: pod.key(), difference });
         }
         self.settle()?;
+        if !evaluation.victims.is_empty() {
+            self.show_nominated_pods()?;
+        }
         let observations = self.scheduler.take_observations();
         if self.has_permit && chosen.is_some() {
             verdict.permit = Some(permit_verdict(&pod, &observations));
@@ -332,7 +358,9 @@ impl<'c> Trial<'c> {
     fn activated(&self, observations: &[Observation]) -> Vec<String> {
         let key_of = |uid: &Arc<str>| {
             let known = self.pending.iter().find(|pending| pending.pod.uid == *uid);
-            known.map_or_else(|| uid.to_string(), |pending| pending.pod.key())
+            // Gated pods of the case wait as well, though they are not tried.
+            let pod = known.map(|pending| &pending.pod).or_else(|| self.scheduler.waiting_pod(uid));
+            pod.map_or_else(|| uid.to_string(), |pod| pod.key())
         };
         let activated: BTreeSet<String> = observations
             .iter()
@@ -393,6 +421,7 @@ impl<'c> Trial<'c> {
 /// What Permit plugins said about a pod that was given a node.
 fn permit_verdict(pod: &Pod, observations: &[Observation]) -> PermitVerdict {
     let mut verdict = PermitVerdict::default();
+    "Success".clone_into(&mut verdict.status.code);
     for observation in observations {
         match observation {
             Observation::PermitAwaited { pod: awaited, patience, .. } if awaited.uid == pod.uid => {

@@ -38,6 +38,8 @@ PATHS = {
     "clusterroles": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "clusterrolebindings": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
     "gangs": "/apis/example.com/v1/namespaces/{}/gangs",
+    "podgroups": "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/{}/podgroups",
+    "elasticquotas": "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/{}/elasticquotas",
 }
 
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 use supercargo_engine::{Evaluation, Rules, Thoroughness, Ties, evaluate};
-use supercargo_framework::{Context, Profile};
+use supercargo_framework::{Context, Profile, Status};
 use supercargo_model::Pod;
 
 use crate::doubt::{Doubt, MissingReport};
@@ -22,8 +22,8 @@ pub(crate) const RULES: Rules = Rules {
     sample_nodes: false,
     blame_all_plugins: false,
     prefer_nominated_node: false,
+    keep_nominations: false,
     run_post_filter: true,
-    keep_nominations: true,
     ties: Ties::SmallestName,
 };
 
@@ -119,14 +119,20 @@ impl<'a> Explainer<'a> {
 
     /// Explains one pod.
     pub fn explain(&self, pod: &Arc<Pod>) -> Explanation {
-        Explanation::new(pod.key(), self.verdict(pod))
+        let mut notes = Vec::new();
+        let verdict = self.verdict(pod, &mut notes);
+        Explanation { notes, ..Explanation::new(pod.key(), verdict) }
     }
 
-    fn verdict(&self, pod: &Arc<Pod>) -> Verdict {
+    /// What becomes of a pod. What a plugin that rejects it as a whole wants people to know is added to the notes.
+    fn verdict(&self, pod: &Arc<Pod>, notes: &mut Vec<String>) -> Verdict {
         if let Some((plugin, reason)) = self.held(pod) {
             return Verdict::Held { plugin, reason };
         }
         let evaluation = self.evaluate(pod, Thoroughness::EveryWord);
+        let rejector = evaluation.pre_filter.as_ref().and_then(Status::plugin);
+        let rejector = self.profile.pre_filter.iter().find(|named| Some(named.name) == rejector);
+        notes.extend(rejector.and_then(|named| named.plugin.background(&self.context, pod)));
         if let Some(error) = evaluation.error {
             return Verdict::Failed { error };
         }

@@ -97,7 +97,7 @@ pub use points::{
     Bind, Filter, MAX_NODE_SCORE, NodeRehearsal, NodeScore, Nomination, Normalization, Permit,
     PermitDecision, Plan, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter,
     PreFilterResult, PreScore, QueueRank, QueueSort, QueuedPod, Rehearsal, Reserve, RowFilter, RowScore,
-    Score, StaysPending,
+    Score, StaysPending, TieBreak,
 };
 pub use profile::{Named, Profile};
 pub use queries::{

@@ -17,6 +17,8 @@ pub struct OrderChanges {
     pub every: Option<Duration>,
     /// The events that may change the order. Those of pods mean all pods: waiting, given a node, bound.
     pub events: Vec<ClusterEvent>,
+    /// Whether a pod keeps the rank that it had when it came to be ready.
+    pub keeps_ranks: bool,
 }
 
 impl OrderChanges {
@@ -39,11 +41,19 @@ impl OrderChanges {
         OrderChanges { events: events.into_iter().collect(), ..Self::never() }
     }
 
+    /// The order depends on what is remembered, or in the cluster, when a pod comes to be ready to be tried. It keeps its place until it
+    /// leaves, whatever happens to others: nothing is sorted again. Only for orders of which
+    /// [`QueueSort::rank`](crate::QueueSort::rank) has a rank for every pod.
+    pub fn on_entry() -> Self {
+        OrderChanges { keeps_ranks: true, ..Self::never() }
+    }
+
     /// The order depends on what either says.
     #[must_use]
     pub fn and(mut self, other: OrderChanges) -> Self {
         self.every = [self.every, other.every].into_iter().flatten().min();
         self.events.extend(other.events);
+        self.keeps_ranks |= other.keeps_ranks;
         self
     }
 

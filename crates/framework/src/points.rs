@@ -5,6 +5,7 @@
 //! they want done in the world they return as an [`Effect`].
 
 use std::any::Any;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -56,6 +57,12 @@ pub trait QueueSort: Send + Sync {
         None
     }
 
+    /// What decides between pods of one [`rank`](QueueSort::rank), if anything does but which of them came first. It looks at nothing but
+    /// the two pods, and [`less`](QueueSort::less) has it the same way.
+    fn tie_break(&self) -> Option<TieBreak> {
+        None
+    }
+
     /// When the order becomes another one though the two pods have not changed; if the plugin does not say, never.
     fn changes(&self) -> OrderChanges {
         OrderChanges::never()
@@ -64,6 +71,9 @@ pub trait QueueSort: Send + Sync {
 
 /// The rank of a waiting pod: the first number counts, then the second.
 pub type QueueRank = [i64; 2];
+
+/// The order of two waiting pods of one rank.
+pub type TieBreak = fn(&QueuedPod, &QueuedPod) -> Ordering;
 
 /// A pod that waits to be scheduled.
 #[derive(Clone, Debug)]
@@ -104,6 +114,13 @@ pub trait PreFilter: Send + Sync {
     fn touched(&self, cluster: &Snapshot, change: &ObjectChange) -> Touched {
         let _ = (cluster, change);
         Touched::All
+    }
+
+    /// What people should know who ask why the plugin rejects a pod here, beyond the reason: who lacks how much of what, who has it.
+    /// Only those who explain ask.
+    fn background(&self, context: &Context<'_>, pod: &Pod) -> Option<String> {
+        let _ = (context, pod);
+        None
     }
 
     /// Brings the cycle's state up to date as if `pod` ran on `node`.

@@ -165,4 +165,28 @@ quirks! {
         fix: "Such a node gets no points from Peaks.",
         reference: "scheduler-plugins, §6.8"
     }
+    unlisted_quota_resources "unlistedQuotaResources" {
+        upstream: "A resource of cpu, memory and ephemeral-storage that the min or the max of an ElasticQuota does not name \
+                   counts as 0 there, so a quota of cpu alone rejects every pod that asks for memory.",
+        fix: "What the max does not name has no limit, and what no min names is not counted.",
+        reference: "scheduler-plugins §1.8; kubernetes-sigs/scheduler-plugins#683, #847"
+    }
+    quota_budget_violations "quotaBudgetViolations" {
+        upstream: "A victim that a disruption budget protects, and that goes because of a quota alone, does not count as a \
+                   violation of the budget when nodes are compared.",
+        fix: "It counts as any other.",
+        reference: "scheduler-plugins §1.8"
+    }
+    pod_group_quorum "podGroupQuorum" {
+        upstream: "A PodGroup of which one pod has failed is Failed, for ever, though minMember of its pods run or have \
+                   succeeded.",
+        fix: "Such a group is Running, and one that is Failed leaves that phase when minMember of its pods run.",
+        reference: "scheduler-plugins §2.11; kubernetes-sigs/scheduler-plugins#386"
+    }
+    completed_members "completedMembers" {
+        upstream: "Members of a PodGroup that have succeeded do not count, so a member that is made anew waits for ever \
+                   when fewer than minMember are left.",
+        fix: "Members that have succeeded count as having a node.",
+        reference: "scheduler-plugins §2.11; kubernetes-sigs/scheduler-plugins#560"
+    }
 }

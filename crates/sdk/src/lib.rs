@@ -97,8 +97,8 @@ pub use supercargo_framework::{
     PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue, PreFilter, PreFilterResult, PreScore,
     ProblemKind, PrometheusRange, PrometheusSource, Query, QuerySource, QueryTls, Question, QueueRank,
     QueueSort, QueuedPod, Reads, Rehearsal, Rejections, Rendered, Reserve, Sample, Score, Series, SharedMap,
-    SharedMapEntries, Status, StaysPending, Step, Subject, Touched, Unread, Verb, Write, Writes, escape_html,
-    fact_kind,
+    SharedMapEntries, Status, StaysPending, Step, Subject, TieBreak, Touched, Unread, Verb, Write, Writes,
+    escape_html, fact_kind,
 };
 pub use supercargo_model::cluster::{ClaimUsers, ObjectChange};
 pub use supercargo_model::{

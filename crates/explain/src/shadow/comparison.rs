@@ -16,8 +16,8 @@ const FULL: Rules = Rules {
     sample_nodes: false,
     blame_all_plugins: false,
     prefer_nominated_node: false,
+    keep_nominations: false,
     run_post_filter: false,
-    keep_nominations: true,
     ties: Ties::Seeded,
 };
 /// How our own choice is made: as in a live cluster, except that nobody is evicted.

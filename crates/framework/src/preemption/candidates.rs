@@ -54,6 +54,13 @@ struct Emptied<'a> {
     stage: Box<dyn NodeRehearsal + 'a>,
 }
 
+/// Who cannot stay.
+struct Reprieve {
+    victims: Vec<Arc<Pod>>,
+    /// How many of them the filters had let stay, and only the rules did not.
+    by_rules: usize,
+}
+
 /// What was found out about a node.
 struct Finding {
     basis: Basis,
@@ -154,13 +161,14 @@ impl<'a, 'c, R: PreemptionRules + ?Sized> Search<'a, 'c, R> {
     /// Finds the pods that have to go from a node; as few and as unimportant ones as possible.
     fn find_victims(&self, row: Row) -> Result<Candidate, Status> {
         let Emptied { gone: mut potential, mut stage } = self.take_off(row)?;
-        self.fits(&*stage, None)?;
+        self.fits_emptied(&*stage)?;
         self.sort_by_importance(&mut potential);
         let (violating, others) = self.budgets.split(&potential);
         // Those that a budget protects get the first chance to stay.
-        let mut victims = self.reprieve(&violating, &mut *stage)?;
-        let violations = victims.len();
-        victims.extend(self.reprieve(&others, &mut *stage)?);
+        let Reprieve { mut victims, by_rules } = self.reprieve(&violating, &mut *stage)?;
+        let forgiven = if self.rules.counts_violations_of_rules(self.cycle) { 0 } else { by_rules };
+        let violations = victims.len() - forgiven;
+        victims.extend(self.reprieve(&others, &mut *stage)?.victims);
         self.sort_by_importance(&mut victims);
         if victims.is_empty() {
             let node = self.cycle.cluster().node(row);
@@ -195,25 +203,27 @@ impl<'a, 'c, R: PreemptionRules + ?Sized> Search<'a, 'c, R> {
     }
 
     /// Puts pods back one by one; those with which the pod does not fit are returned.
-    fn reprieve(&self, pods: &[Arc<Pod>], stage: &mut dyn NodeRehearsal) -> Result<Vec<Arc<Pod>>, Status> {
-        let mut victims = Vec::new();
+    fn reprieve(&self, pods: &[Arc<Pod>], stage: &mut dyn NodeRehearsal) -> Result<Reprieve, Status> {
+        let mut reprieve = Reprieve { victims: Vec::new(), by_rules: 0 };
         for pod in pods {
             succeed(&stage.add_pod(pod))?;
-            if self.fits(stage, Some(pod)).is_err() {
+            let filtered = stage.filter().is_success();
+            if !filtered || !self.rules.fits(stage, Some(pod)).is_success() {
                 succeed(&stage.remove_pod(pod))?;
-                victims.push(pod.clone());
+                reprieve.victims.push(pod.clone());
+                reprieve.by_rules += usize::from(filtered);
             }
         }
-        Ok(victims)
+        Ok(reprieve)
     }
 
-    /// Whether the pod would fit as the node is by now: by the filters, and by the rules.
-    fn fits(&self, stage: &dyn NodeRehearsal, reprieved: Option<&Arc<Pod>>) -> Result<(), Status> {
+    /// Whether the pod would fit when all that may go have gone: by the filters, and by the rules.
+    fn fits_emptied(&self, stage: &dyn NodeRehearsal) -> Result<(), Status> {
         let filtered = stage.filter();
         if !filtered.is_success() {
             return Err(filtered);
         }
-        let status = self.rules.fits(stage, reprieved);
+        let status = self.rules.fits(stage, None);
         if status.is_success() { Ok(()) } else { Err(status) }
     }
 

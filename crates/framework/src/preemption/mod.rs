@@ -178,6 +178,13 @@ pub trait PreemptionRules: Send + Sync {
         None
     }
 
+    /// Whether a victim that a disruption budget protects violates that budget, where the filters had let it stay and only
+    /// [`fits`](PreemptionRules::fits) did not.
+    fn counts_violations_of_rules(&self, cycle: &Cycle<'_>) -> bool {
+        let _ = cycle;
+        true
+    }
+
     /// What the victims on a node depend on, apart from the node, the pods on it, disruption budgets, the pod's priority, and
     /// whatever else the filters read of the pod: versions of kinds, numbers from the pod. What was found out for an earlier
     /// pod is used again where these are the same. None if that cannot be said, as with what depends on the time or on other

@@ -11,6 +11,7 @@ use super::uids::UidSet;
 use super::{Cluster, Snapshot};
 use crate::labels::LabelLookup;
 use crate::pod::Pod;
+use crate::resources::Resources;
 
 /// Where a pod stands on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -69,8 +70,10 @@ pub struct StandingPod {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Book {
     counted: Arc<CountedPods>,
-    /// The place of each group that has pods.
+    /// The place of each group that has pods and a label in common.
     places: Arc<BTreeMap<GroupKey, usize>>,
+    /// The place of each group that has only a namespace in common.
+    namespaces: Arc<BTreeMap<Arc<str>, usize>>,
     groups: Rows<Arc<Group>>,
 }
 
@@ -86,14 +89,17 @@ pub(super) struct Ledger {
 /// What the pods of a group have in common. In this order, so that the namespaces of one value are next to each other.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct GroupKey {
-    /// The label; none for those that have only the namespace in common.
-    label: Option<(Box<str>, Box<str>)>,
+    label: (Box<str>, Box<str>),
     namespace: Arc<str>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Group {
     counts: StandingCounts,
+    /// How many of them have scheduling gates.
+    with_gates: usize,
+    /// What those of them that have a node ask for together.
+    placed_requests: Resources,
     /// By UID.
     pods: BTreeMap<Arc<str>, StandingPod>,
 }
@@ -107,7 +113,7 @@ impl<'a> Pods<'a> {
     /// If no plugin declares that it reads pods by that label: what is not counted would seem not to be there.
     pub fn by_label(&self, key: &str, value: &str) -> PodSet<'a> {
         let book = self.book_of_label(key);
-        let first = GroupKey { label: Some((key.into(), value.into())), namespace: "".into() };
+        let first = GroupKey { label: (key.into(), value.into()), namespace: "".into() };
         let of_value = book.places.range(&first..).take_while(|(known, _)| known.label == first.label);
         PodSet { groups: of_value.map(|(_, place)| &**book.groups.get(*place)).collect() }
     }
@@ -118,7 +124,7 @@ impl<'a> Pods<'a> {
     /// If no plugin declares that it reads pods by that label.
     pub fn by_label_in(&self, namespace: &str, key: &str, value: &str) -> PodSet<'a> {
         let book = self.book_of_label(key);
-        book.set(&GroupKey { label: Some((key.into(), value.into())), namespace: namespace.into() })
+        book.set(&GroupKey { label: (key.into(), value.into()), namespace: namespace.into() })
     }
 
     /// The pods of a namespace.
@@ -126,14 +132,26 @@ impl<'a> Pods<'a> {
     /// # Panics
     /// If no plugin declares that it reads pods by namespace.
     pub fn by_namespace(&self, namespace: &str) -> PodSet<'a> {
-        let book = self.book.filter(|book| book.counted.by_namespace);
-        let book = book.expect("a plugin that reads pods by namespace declares Reads::pods_by_namespace");
-        book.set(&GroupKey { label: None, namespace: namespace.into() })
+        PodSet { groups: self.group_of_namespace(namespace).into_iter().collect() }
+    }
+
+    /// What the pods of a namespace ask for together that have a node, be they bound or at Permit; none if there are no such pods.
+    ///
+    /// # Panics
+    /// If no plugin declares that it reads pods by namespace.
+    pub fn placed_requests_in(&self, namespace: &str) -> Option<&'a Resources> {
+        self.group_of_namespace(namespace).map(|group| &group.placed_requests)
     }
 
     /// By what pods are counted.
     pub fn counted(&self) -> Option<&'a CountedPods> {
         self.book.map(|book| &*book.counted)
+    }
+
+    fn group_of_namespace(&self, namespace: &str) -> Option<&'a Group> {
+        let book = self.book.filter(|book| book.counted.by_namespace);
+        let book = book.expect("a plugin that reads pods by namespace declares Reads::pods_by_namespace");
+        book.namespaces.get(namespace).map(|place| &**book.groups.get(*place))
     }
 
     fn book_of_label(&self, key: &str) -> &'a Book {
@@ -148,6 +166,11 @@ impl<'a> PodSet<'a> {
     /// How many there are of a standing.
     pub fn count(&self, standing: Standing) -> usize {
         self.groups.iter().map(|group| group.counts.of(standing)).sum()
+    }
+
+    /// How many have scheduling gates in their specs.
+    pub fn count_with_gates(&self) -> usize {
+        self.groups.iter().map(|group| group.with_gates).sum()
     }
 
     /// How many there are of each standing.
@@ -175,6 +198,11 @@ impl Standing {
     /// All of them, in the order of a pod's life.
     pub const ALL: [Standing; 5] =
         [Standing::Waiting, Standing::Gated, Standing::AtPermit, Standing::Bound, Standing::Finished];
+
+    /// Whether such pods take room on a node.
+    pub fn has_node(self) -> bool {
+        matches!(self, Standing::AtPermit | Standing::Bound)
+    }
 }
 
 impl StandingCounts {
@@ -212,49 +240,89 @@ impl Book {
         PodSet { groups: place.map(|place| &**self.groups.get(*place)).into_iter().collect() }
     }
 
-    /// The groups that a pod belongs to.
+    /// The groups that a pod belongs to by its labels.
     fn keys_of(&self, pod: &Pod) -> Vec<GroupKey> {
         let counted = &self.counted;
-        let by_namespace =
-            counted.by_namespace.then(|| GroupKey { label: None, namespace: pod.namespace.clone() });
         let by_label = counted.labels.iter().filter_map(|key| {
             let value = pod.labels.label(key)?;
-            Some(GroupKey { label: Some((key.clone(), value.into())), namespace: pod.namespace.clone() })
+            Some(GroupKey { label: (key.clone(), value.into()), namespace: pod.namespace.clone() })
         });
-        by_namespace.into_iter().chain(by_label).collect()
+        by_label.collect()
     }
 
     fn add(&mut self, standing: &StandingPod, free: &mut Vec<usize>) {
+        if self.counted.by_namespace {
+            let namespace = &standing.pod.namespace;
+            let place = self.namespaces.get(namespace).copied().unwrap_or_else(|| {
+                let place = free_place(&mut self.groups, free);
+                Arc::make_mut(&mut self.namespaces).insert(namespace.clone(), place);
+                place
+            });
+            Arc::make_mut(self.groups.get_mut(place)).add(standing);
+        }
         for key in self.keys_of(&standing.pod) {
-            let place = match self.places.get(&key) {
-                Some(place) => *place,
-                None => {
-                    let place = free.pop().unwrap_or_else(|| {
-                        self.groups.push(Arc::default());
-                        self.groups.len() - 1
-                    });
-                    Arc::make_mut(&mut self.places).insert(key, place);
-                    place
-                }
-            };
-            let group = Arc::make_mut(self.groups.get_mut(place));
-            *group.counts.of_mut(standing.standing) += 1;
-            group.pods.insert(standing.pod.uid.clone(), standing.clone());
+            let place = self.places.get(&key).copied().unwrap_or_else(|| {
+                let place = free_place(&mut self.groups, free);
+                Arc::make_mut(&mut self.places).insert(key, place);
+                place
+            });
+            Arc::make_mut(self.groups.get_mut(place)).add(standing);
         }
     }
 
     fn remove(&mut self, standing: &StandingPod, free: &mut Vec<usize>) {
+        if let Some(place) = self.namespaces.get(&standing.pod.namespace).copied()
+            && Arc::make_mut(self.groups.get_mut(place)).remove(standing)
+        {
+            Arc::make_mut(&mut self.namespaces).remove(&standing.pod.namespace);
+            free.push(place);
+        }
         for key in self.keys_of(&standing.pod) {
             let Some(place) = self.places.get(&key).copied() else { continue };
-            let group = Arc::make_mut(self.groups.get_mut(place));
-            if group.pods.remove(&standing.pod.uid).is_some() {
-                *group.counts.of_mut(standing.standing) -= 1;
-            }
-            if group.pods.is_empty() {
+            if Arc::make_mut(self.groups.get_mut(place)).remove(standing) {
                 Arc::make_mut(&mut self.places).remove(&key);
                 free.push(place);
             }
         }
+    }
+}
+
+/// The place of a group that has no pods yet.
+fn free_place(groups: &mut Rows<Arc<Group>>, free: &mut Vec<usize>) -> usize {
+    free.pop().unwrap_or_else(|| {
+        groups.push(Arc::default());
+        groups.len() - 1
+    })
+}
+
+/// Whether a pod has gates in its spec, and so is not bound, whatever anybody makes of them.
+fn has_gates(standing: &StandingPod) -> bool {
+    !standing.pod.spec.scheduling_gates.is_empty()
+}
+
+impl Group {
+    fn add(&mut self, standing: &StandingPod) {
+        *self.counts.of_mut(standing.standing) += 1;
+        self.with_gates += usize::from(has_gates(standing));
+        if standing.standing.has_node() {
+            self.placed_requests.add(&standing.pod.requests().resources);
+        }
+        self.pods.insert(standing.pod.uid.clone(), standing.clone());
+    }
+
+    /// True if no pod is left; then nothing else is, either.
+    fn remove(&mut self, standing: &StandingPod) -> bool {
+        if self.pods.remove(&standing.pod.uid).is_some() {
+            *self.counts.of_mut(standing.standing) -= 1;
+            self.with_gates -= usize::from(has_gates(standing));
+            if standing.standing.has_node() {
+                self.placed_requests.subtract(&standing.pod.requests().resources);
+            }
+        }
+        if self.pods.is_empty() {
+            *self = Group::default();
+        }
+        self.pods.is_empty()
     }
 }
 

@@ -3,6 +3,9 @@
 //!
 //! CrossNodePreemption is not among them: upstream has not compiled it since the preemption API moved.
 
+pub mod capacity_scheduling;
+pub mod coscheduling;
+mod definitions;
 mod node_metadata;
 mod node_resources_allocatable;
 mod normalize;
@@ -13,6 +16,9 @@ mod requests;
 mod sysched;
 mod trimaran;
 
+pub use capacity_scheduling::CapacityScheduling;
+pub use coscheduling::Coscheduling;
+pub use definitions::{Definition, definitions};
 pub use node_metadata::{NodeMetadata, NodeMetadataArgs};
 pub use node_resources_allocatable::{
     NodeResourcesAllocatable, NodeResourcesAllocatableArgs, ResourceWeight,
@@ -31,6 +37,8 @@ pub use trimaran::{
 use supercargo_framework::{DuplicatePlugin, Registry};
 
 pub(crate) fn register(registry: &mut Registry) -> Result<(), DuplicatePlugin> {
+    registry.register::<CapacityScheduling>()?;
+    registry.register::<Coscheduling>()?;
     registry.register::<QosSort>()?;
     registry.register::<NodeMetadata>()?;
     registry.register::<PodState>()?;

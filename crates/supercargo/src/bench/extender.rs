@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, value_parser};
-use serde_json::{Value, json};
+use serde_json::json;
 use supercargo_cluster::Supervisor;
 use supercargo_engine::Seed;
 use supercargo_extender::server::{Answered, Answerer, Limits, Service, Surroundings, View, WireNames};
@@ -24,7 +24,7 @@ use super::figures::{clock, nanoseconds, quantile};
 use super::nodes::{NodeKind, NodeMaker, node_name};
 use super::report::{aligned, grouped};
 use super::scene::NOW;
-use super::schedule::decoded;
+use super::schedule::plain_pod;
 use super::{NODES_MAX, profile};
 use crate::outcome::Outcome;
 
@@ -121,7 +121,7 @@ fn cluster(nodes: usize) -> anyhow::Result<Cluster> {
     for number in 0..nodes {
         let row = cluster.put_node(&maker.node(number));
         for place in 0..PODS_A_NODE {
-            let Decoded::Pod(words) = decoded(number * PODS_A_NODE + place, &Value::Null)? else {
+            let Decoded::Pod(words) = plain_pod(number * PODS_A_NODE + place)? else {
                 bail!("a pod is none")
             };
             let pod = std::sync::Arc::new(cluster.interner().pod(*words));

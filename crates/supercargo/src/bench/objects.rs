@@ -32,6 +32,32 @@ pub(super) fn services(_: Sizes) -> Vec<Value> {
     (0..SERVICES).map(service).collect()
 }
 
+/// A quota of a namespace, in cores; all of them have memory enough.
+pub(super) fn quota(namespace: &str, min_cores: usize, max_cores: usize) -> Value {
+    let amount = |cores: usize| json!({ "cpu": cores.to_string(), "memory": "1Pi" });
+    json!({
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "ElasticQuota",
+        "metadata": { "name": "quota", "namespace": namespace },
+        "spec": { "min": amount(min_cores), "max": amount(max_cores) },
+    })
+}
+
+/// Quotas of ten namespaces, large enough for all pods of two of them.
+pub(super) fn quotas(sizes: Sizes) -> Vec<Value> {
+    const OTHERS: usize = 8;
+    let cores = sizes.nodes * 4;
+    let ours = [INIT_NAMESPACE, MEASURED_NAMESPACE].map(|name| quota(name, cores, cores));
+    let others = (0..OTHERS).map(|number| quota(&format!("other-{number}"), 1, cores));
+    ours.into_iter().chain(others).collect()
+}
+
+/// One namespace has all that there is, and another one has borrowed it.
+pub(super) fn lent_quota(sizes: Sizes) -> Vec<Value> {
+    let cores = sizes.nodes * 4;
+    vec![quota(INIT_NAMESPACE, 0, cores), quota(MEASURED_NAMESPACE, cores, cores)]
+}
+
 /// The driver of all volumes, which took the place of a plugin that was built in, as in kube-scheduler's `SchedulingCSIPVs`.
 const DRIVER: &str = "ebs.csi.aws.com";
 /// How many volumes a node takes, as there.

@@ -11,6 +11,7 @@ mod report;
 mod tests;
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,16 +21,21 @@ use clap::{Args, value_parser};
 use serde_json::{Value, json};
 use supercargo_engine::{Scheduler, SchedulerOptions};
 use supercargo_framework::{
-    Context, Effect, Memories, OrderChanges, Profile, QueueSort, QueuedPod, Registry,
+    Context, Effect, Memories, Needs, OrderChanges, Profile, QueueSort, QueuedPod, Registry,
 };
 use supercargo_model::{Decoded, Decoder, Pod, Timestamp};
+use supercargo_plugins::community::coscheduling::POD_GROUP_LABEL;
 
 use super::figures::clock;
 use super::nodes::{NodeKind, NodeMaker};
+use super::objects::quota;
 use super::scene::{NOW, engine_options};
 use super::{NODES_MAX, PODS_MAX};
 use crate::outcome::Outcome;
-use plugins::{PERMITTED_TOGETHER, add_ageing, add_gangs, add_qos_aware, add_qos_sort, qos_metadata};
+use plugins::{
+    PERMITTED_TOGETHER, add_ageing, add_gangs, add_groups, add_qos_aware, add_qos_sort, add_quotas,
+    qos_metadata,
+};
 use report::{Report, table};
 
 /// More runs are taken for a mistake.
@@ -67,42 +73,96 @@ struct Workload {
     description: &'static str,
     /// What it adds to the default profile.
     change: fn(&mut Profile) -> anyhow::Result<()>,
+    /// The objects that are there before pods come, of which there are so many.
+    objects: fn(usize) -> Vec<Value>,
+    /// So many pods are permitted together.
+    together: usize,
+    /// The label that says which of those a pod belongs to, if one does.
+    label: Option<&'static str>,
     /// What is written into the metadata of the pod of a number.
     metadata: fn(usize) -> Value,
 }
 
+/// Nothing but pods.
+const PLAIN: Workload = Workload {
+    name: "",
+    description: "",
+    change: |_| Ok(()),
+    objects: |_| Vec::new(),
+    together: 1,
+    label: None,
+    metadata: |_| Value::Null,
+};
+
 const WORKLOADS: &[Workload] = &[
-    Workload {
-        name: "default",
-        description: "The default profile",
-        change: |_| Ok(()),
-        metadata: |_| Value::Null,
-    },
+    Workload { name: "default", description: "The default profile", ..PLAIN },
     Workload {
         name: "qos",
         description: "QosAware sorts the pods of a hundred controllers and keeps books of them: the order changes every 250 ms",
         change: add_qos_aware,
         metadata: qos_metadata,
+        ..PLAIN
     },
     Workload {
         name: "ageing",
         description: "Pods become more important as they wait, each at its own pace: the order changes every 10 ms",
         change: add_ageing,
-        metadata: |_| Value::Null,
+        ..PLAIN
     },
     Workload {
         name: "gangs",
         description: "Pods wait at Permit, and go when ten of them have a node",
         change: add_gangs,
-        metadata: |_| Value::Null,
+        together: PERMITTED_TOGETHER,
+        ..PLAIN
     },
     Workload {
         name: "qos-sort",
         description: "QOSSort puts pods in order by priority and quality of service",
         change: add_qos_sort,
-        metadata: |_| Value::Null,
+        ..PLAIN
+    },
+    Workload {
+        name: "quotas",
+        description: "CapacityScheduling with ten quotas, one of them that of all pods",
+        change: add_quotas,
+        objects: |pods| {
+            let others = (0..9).map(|number| quota(&format!("other-{number}"), 1, 2));
+            [quota("default", pods, pods)].into_iter().chain(others).collect()
+        },
+        ..PLAIN
+    },
+    Workload {
+        name: "groups",
+        description: "Coscheduling with groups of a hundred",
+        change: add_groups,
+        objects: |pods| (0..pods.div_ceil(GROUP_SIZE)).map(pod_group).collect(),
+        together: GROUP_SIZE,
+        label: Some(POD_GROUP_LABEL),
+        ..PLAIN
     },
 ];
+
+/// How many pods a PodGroup has.
+const GROUP_SIZE: usize = 100;
+
+/// The PodGroup of that number, a second younger than the one before.
+fn pod_group(number: usize) -> Value {
+    json!({
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {
+            "name": group_name(number),
+            "namespace": "default",
+            "creationTimestamp": Timestamp::from_seconds(number as i64).to_string(),
+        },
+        "spec": { "minMember": GROUP_SIZE },
+    })
+}
+
+fn group_name(number: usize) -> String {
+    format!("group-{number}")
+}
 
 fn names() -> PossibleValuesParser {
     PossibleValuesParser::new(
@@ -142,8 +202,9 @@ fn run_all(options: &ScheduleOptions, registry: &Registry, reports: &mut Vec<Rep
         let mut times = Vec::new();
         let mut checked = 0;
         for _ in 0..options.runs {
-            let run = run_once(&profile, nodes, pods, workload.metadata);
-            let run = run.and_then(|run| check(&profile, &run, pods).map(|compared| (run, compared)));
+            let run = run_once(workload, &profile, nodes, pods);
+            let run =
+                run.and_then(|run| check(workload, &profile, &run, pods).map(|compared| (run, compared)));
             let (run, compared) = run.with_context(|| format!("workload {}", workload.name))?;
             times.push(run.time);
             checked += compared;
@@ -159,23 +220,20 @@ fn arrival(number: usize) -> Timestamp {
 }
 
 /// All pods come, then all are tried.
-fn run_once(
-    profile: &Profile,
-    nodes: usize,
-    pods: usize,
-    metadata: fn(usize) -> Value,
-) -> anyhow::Result<Run> {
+fn run_once(workload: &Workload, profile: &Profile, nodes: usize, pods: usize) -> anyhow::Result<Run> {
     let mut scheduler = Scheduler::new(vec![profile.clone()], SchedulerOptions::new(engine_options()));
     let maker = NodeMaker::new(NodeKind::Plain);
     for number in 0..nodes {
         scheduler.put(Decoded::Node(Box::new(maker.node(number))), NOW);
     }
+    for object in decoded_objects(workload, profile, pods)? {
+        scheduler.put(object, NOW);
+    }
     // Nodes are put in order when somebody looks; that is not part of a decision. Plugins that observe hear of each pod as it comes.
     scheduler.cluster();
     scheduler.advance(NOW);
-    let waiting = (0..pods)
-        .map(|number| decoded(number, &metadata(number)))
-        .collect::<anyhow::Result<Vec<Decoded>>>()?;
+    let waiting =
+        (0..pods).map(|number| decoded(workload, number)).collect::<anyhow::Result<Vec<Decoded>>>()?;
     let changes = sort_of(profile)?.changes();
     let (mut now, mut tried, mut bound) = (arrival(pods), Vec::with_capacity(pods), 0);
     let mut memories: Vec<(Timestamp, Memories)> = Vec::new();
@@ -202,18 +260,36 @@ fn sort_of(profile: &Profile) -> anyhow::Result<&dyn QueueSort> {
     Ok(&*profile.queue_sort.first().context("the profile sorts pods")?.plugin)
 }
 
+/// The objects of a workload, read but not yet known to anybody.
+fn decoded_objects(workload: &Workload, profile: &Profile, pods: usize) -> anyhow::Result<Vec<Decoded>> {
+    let decoder = Needs::of([profile]).decoder();
+    let objects = (workload.objects)(pods);
+    let decoded = objects.iter().map(|object| decoder.decode(&object.to_string()));
+    decoded.collect::<Result<_, _>>().context("the text of an object cannot be read")
+}
+
+/// A pod of the number as the default workload has it.
+pub(super) fn plain_pod(number: usize) -> anyhow::Result<Decoded> {
+    decoded(&PLAIN, number)
+}
+
 /// The pod of that number, read but not yet known to anybody.
-pub(super) fn decoded(number: usize, metadata: &Value) -> anyhow::Result<Decoded> {
+fn decoded(workload: &Workload, number: usize) -> anyhow::Result<Decoded> {
     /// A prime, so that priorities do not come in order.
     const STRIDE: usize = 7919;
     let name = format!("pod-{number}");
+    // Those that go together are of one priority.
+    let together = number / workload.together.max(1);
+    let ranked = if workload.label.is_some() { together } else { number };
+    let labels: BTreeMap<&str, String> =
+        workload.label.map(|label| (label, group_name(together))).into_iter().collect();
     let mut pod = json!({
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": { "name": name, "namespace": "default", "uid": name },
+        "metadata": { "name": name, "namespace": "default", "uid": name, "labels": labels },
         "spec": {
             "schedulerName": "default-scheduler",
-            "priority": number * STRIDE % PRIORITIES,
+            "priority": ranked * STRIDE % PRIORITIES,
             "containers": [{
                 "name": "pause",
                 "image": "registry.k8s.io/pause:3.10.2",
@@ -221,21 +297,24 @@ pub(super) fn decoded(number: usize, metadata: &Value) -> anyhow::Result<Decoded
             }],
         },
     });
-    for (key, value) in metadata.as_object().into_iter().flatten() {
+    for (key, value) in (workload.metadata)(number).as_object().into_iter().flatten() {
         pod["metadata"][key] = value.clone();
     }
     Decoder::default().decode(&pod.to_string()).context("the text of a pod cannot be read")
 }
 
 /// Compares the order in which pods were tried with a naive sort of each moment. How many were compared.
-fn check(profile: &Profile, run: &Run, pods: usize) -> anyhow::Result<usize> {
-    let last_gang = if profile.permit.is_empty() { 0 } else { pods % PERMITTED_TOGETHER };
+fn check(workload: &Workload, profile: &Profile, run: &Run, pods: usize) -> anyhow::Result<usize> {
+    let last_gang = pods % workload.together;
     if run.bound != pods - last_gang {
         bail!("{} of {pods} pods got a node and may go there", run.bound);
     }
     let sort = sort_of(profile)?;
     let changes = sort.changes();
     let mut cluster = supercargo_model::Cluster::default();
+    for object in decoded_objects(workload, profile, pods)? {
+        cluster.add(object)?;
+    }
     let (cluster, nothing) = (cluster.snapshot(), Memories::default());
     let context = |now| {
         let memories = run.memories.iter().find(|(moment, _)| *moment == now);

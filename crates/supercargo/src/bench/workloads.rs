@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use supercargo_conformance::samples;
 use supercargo_framework::Profile;
 use supercargo_model::Object;
+use supercargo_plugins::community::CapacityScheduling;
 use supercargo_plugins::network_traffic::NetworkTraffic;
 
 use super::nodes::{self, NodeKind};
@@ -90,6 +91,12 @@ const PLAIN: Workload = Workload {
     adds: |_| {},
     fact: nodes::load,
 };
+
+/// Quotas of namespaces, with their own preemption.
+fn add_quotas(profile: &mut Profile) {
+    profile.post_filter.clear();
+    samples::add::<CapacityScheduling>(profile, 0);
+}
 
 /// All of them, in the order in which they run.
 pub(super) const WORKLOADS: &[Workload] = &[
@@ -281,6 +288,26 @@ pub(super) const WORKLOADS: &[Workload] = &[
         course: Course::Load { every: 100_000, nodes: Nodes::All },
         adds: add_network_traffic,
         fact: nodes::traffic,
+        ..PLAIN
+    },
+    Workload {
+        name: "quotas",
+        description: "CapacityScheduling with ten quotas, and pods of two of the namespaces",
+        objects: objects::quotas,
+        pods: 10_000,
+        adds: add_quotas,
+        ..PLAIN
+    },
+    Workload {
+        name: "quota-preemption",
+        description: "all nodes full of pods of a namespace that has borrowed everything, five of which have to go for each \
+                      pod of the namespace that has lent it",
+        objects: objects::lent_quota,
+        init: Init::OnEveryNode(pods::FILLERS_A_NODE, &pods::FILLER),
+        pods: 1000,
+        pod: &pods::PREEMPTOR,
+        course: Course::Preempt,
+        adds: add_quotas,
         ..PLAIN
     },
     Workload {

@@ -3,7 +3,7 @@
 //! An order may change with time or with events ([`OrderChanges`]). Then the heaps are stale until somebody wants to know which
 //! pod is first: pods come and go without being compared, and the heap is put in order once, however much has happened.
 
-use supercargo_framework::{ClusterEvent, Context, OrderChanges, Profile, QueueSort};
+use supercargo_framework::{ClusterEvent, Context, OrderChanges, Profile, QueueSort, TieBreak};
 use supercargo_model::Timestamp;
 
 use super::{Patience, Queue, Waiting, at};
@@ -14,6 +14,8 @@ use crate::scheduler::queue_context::{QueueContext, queue_sort};
 #[derive(Clone, Debug)]
 pub(super) struct Order {
     changes: OrderChanges,
+    /// What decides between pods of one rank, before who came first does.
+    tie_break: Option<TieBreak>,
     /// The moment whose order it is, if the order depends on time.
     moment: Option<Timestamp>,
     /// Whether pods are sorted by ranks: every pod that is ready has had one so far.
@@ -26,8 +28,15 @@ pub(super) struct Order {
 impl Order {
     /// The order of these profiles; all of them sort alike.
     pub(super) fn of(profiles: &[Profile]) -> Self {
-        let changes = queue_sort(profiles).map(QueueSort::changes).unwrap_or_default();
-        Order { changes, moment: None, is_ranked: true, active_is_stale: false, backoff_is_stale: false }
+        let sort = queue_sort(profiles);
+        Order {
+            changes: sort.map(QueueSort::changes).unwrap_or_default(),
+            tie_break: sort.and_then(QueueSort::tie_break),
+            moment: None,
+            is_ranked: true,
+            active_is_stale: false,
+            backoff_is_stale: false,
+        }
     }
 
     pub(super) fn depends_on_events(&self) -> bool {
@@ -70,7 +79,7 @@ impl Queue {
             if self.order.is_ranked {
                 let entry =
                     |slot| context.entry(&moment, slot, at(pods, slot)).unwrap_or(Entry::unranked(slot));
-                self.active.renew(entry, Entry::is_before);
+                self.active.renew(entry, by_rank(pods, self.order.tie_break));
             } else {
                 let less = |a: &Entry, b: &Entry| context.less(&moment, at(pods, a.slot), at(pods, b.slot));
                 self.active.renew(Entry::unranked, less);
@@ -98,7 +107,7 @@ impl Queue {
         if self.order.active_is_stale {
             self.active.remove(slot, |_, _| false);
         } else if self.order.is_ranked {
-            self.active.remove(slot, Entry::is_before);
+            self.active.remove(slot, by_rank(&self.pods, self.order.tie_break));
         } else {
             let pods = &self.pods;
             self.active.remove(slot, |a, b| context.less(&moment, at(pods, a.slot), at(pods, b.slot)));
@@ -120,12 +129,15 @@ impl Queue {
         }
         let pods = &self.pods;
         let less = |a: &Entry, b: &Entry| context.less(&moment, at(pods, a.slot), at(pods, b.slot));
+        let is_before = by_rank(pods, self.order.tie_break);
+        let keeps_ranks = self.order.changes.keeps_ranks;
         match ranked {
             _ if self.order.active_is_stale => act(&mut self.active, Entry::unranked(slot), &|_, _| false),
             None => act(&mut self.active, Entry::unranked(slot), &less),
             Some(entry) => act(&mut self.active, entry, &|a, b| {
-                debug_assert_eq!(a.is_before(b), less(a, b), "QueueSort::rank and less do not agree");
-                a.is_before(b)
+                let agrees = keeps_ranks || is_before(a, b) == less(a, b);
+                debug_assert!(agrees, "QueueSort::rank and less do not agree");
+                is_before(a, b)
             }),
         }
     }
@@ -155,6 +167,17 @@ impl Queue {
         let (pods, patience) = (&self.pods, &self.patience);
         let rank = |slot| (at(pods, slot).backoff_end(patience), at(pods, slot).arrival);
         act(&mut self.error_backoff, Entry::unranked(slot), &|a, b| rank(a.slot) < rank(b.slot));
+    }
+}
+
+/// Whether a pod goes before another by their ranks; if these are the same, by what breaks ties, and then as they came.
+fn by_rank(pods: &[Option<Box<Waiting>>], tie_break: Option<TieBreak>) -> impl Fn(&Entry, &Entry) -> bool {
+    move |a, b| match tie_break {
+        Some(tie_break) if a.rank == b.rank => {
+            let order = tie_break(&at(pods, a.slot).queued, &at(pods, b.slot).queued);
+            order.then(a.arrival.cmp(&b.arrival)).is_lt()
+        }
+        _ => a.is_before(b),
     }
 }
 

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::{CountedPods, PodSet, Standing};
 use crate::cluster::{Cluster, Row, Snapshot};
 use crate::node::NodeWords;
-use crate::pod::Pod;
+use crate::pod::{Pod, PodSpec};
 use crate::{LabelLookup, Labels, seeded};
 
 const NAMESPACES: [&str; 2] = ["a", "b"];
@@ -73,11 +73,15 @@ fn pod(number: usize, labels: [Option<usize>; 2], node: Option<&str>) -> Arc<Pod
     let labels: Labels = (KEYS.iter().zip(labels))
         .filter_map(|(key, value)| Some(((*key).to_owned(), VALUES[value?].to_owned())))
         .collect();
+    let mut spec = PodSpec::default();
+    // Every set of pods has a sum of its own.
+    spec.requests.resources.milli_cpu = 1 << number;
     Arc::new(Pod {
         name: format!("pod-{number}").into(),
         uid: number.to_string().into(),
         namespace: NAMESPACES[number % NAMESPACES.len()].into(),
         labels: labels.into(),
+        spec: spec.into(),
         node_name: node.map(Into::into),
         ..Pod::default()
     })
@@ -106,6 +110,8 @@ fn all_words(snapshot: &Snapshot) -> Vec<Vec<String>> {
     }
     if counted.by_namespace {
         all.extend(NAMESPACES.map(|namespace| words(&pods.by_namespace(namespace))));
+        let placed = NAMESPACES.map(|namespace| pods.placed_requests_in(namespace));
+        all.push(placed.map(|placed| placed.map_or(0, |placed| placed.milli_cpu).to_string()).into());
     }
     all
 }
@@ -131,6 +137,12 @@ fn naive_words(counted: &CountedPods, known: &BTreeMap<usize, Known>) -> Vec<Vec
     }
     if counted.by_namespace {
         all.extend(NAMESPACES.map(|namespace| select(&|pod| *pod.namespace == *namespace)));
+        let placed = NAMESPACES.map(|namespace| {
+            let of_namespace = known.values().filter(|known| *known.pod.namespace == *namespace);
+            let placed = of_namespace.filter(|known| known.standing.has_node());
+            placed.map(|known| known.pod.requests().resources.milli_cpu).sum::<i64>().to_string()
+        });
+        all.push(placed.into());
     }
     all
 }

@@ -6,12 +6,13 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use supercargo_conformance::samples;
 use supercargo_framework::{
     Acts, Context, Cycle, Extensions, Memory, NoArgs, OrderChanges, Permit, PermitDecision, Plugin, Point,
     Profile, QueueRank, QueueSort, QueuedPod, Reads, Registry,
 };
 use supercargo_model::NodeRef;
-use supercargo_plugins::community::QosSort;
+use supercargo_plugins::community::{CapacityScheduling, Coscheduling, QosSort};
 use supercargo_plugins::qos_aware::QosAware;
 
 use super::NOW;
@@ -66,6 +67,20 @@ pub(super) fn add_qos_aware(profile: &mut Profile) -> anyhow::Result<()> {
     profile.post_filter.clear();
     let points = [Point::QueueSort, Point::PostFilter, Point::Reserve, Point::PreBind, Point::PostBind];
     points.into_iter().try_for_each(|point| add::<QosAware>(profile, point))
+}
+
+/// Pods have quotas.
+pub(super) fn add_quotas(profile: &mut Profile) -> anyhow::Result<()> {
+    profile.post_filter.clear();
+    samples::add::<CapacityScheduling>(profile, 0);
+    Ok(())
+}
+
+/// Pods go in groups.
+pub(super) fn add_groups(profile: &mut Profile) -> anyhow::Result<()> {
+    profile.queue_sort.clear();
+    samples::add::<Coscheduling>(profile, 0);
+    Ok(())
 }
 
 /// The controller of a pod, and since when it waits: of a hundred controllers with four SLOs, each with pods of all ages.

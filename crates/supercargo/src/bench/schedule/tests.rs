@@ -2,8 +2,11 @@
 
 use super::*;
 
-fn profile(workload: &str) -> Profile {
-    let workload = WORKLOADS.iter().find(|known| known.name == workload).expect("there is such a workload");
+fn workload(name: &str) -> &'static Workload {
+    WORKLOADS.iter().find(|known| known.name == name).expect("there is such a workload")
+}
+
+fn profile(workload: &Workload) -> Profile {
     let mut profile = super::super::profile(None, 0, &supercargo_plugins::registry())
         .expect("the default profile is right");
     (workload.change)(&mut profile).expect("can be changed");
@@ -13,25 +16,27 @@ fn profile(workload: &str) -> Profile {
 #[test]
 fn all_workloads_try_pods_in_order() {
     for workload in WORKLOADS {
-        let profile = profile(workload.name);
-        let run = run_once(&profile, 50, 1500, workload.metadata).expect("can be run");
-        assert_eq!(check(&profile, &run, 1500).expect("in order"), 1500, "{}", workload.name);
+        let profile = profile(workload);
+        let run = run_once(workload, &profile, 50, 1500).expect("can be run");
+        assert_eq!(check(workload, &profile, &run, 1500).expect("in order"), 1500, "{}", workload.name);
     }
 }
 
 #[test]
 fn the_order_of_ageing_pods_changes_while_they_wait() {
-    let ageing = profile("ageing");
-    let run = run_once(&ageing, 50, 1500, |_| Value::Null).expect("can be run");
+    let workload = workload("ageing");
+    let ageing = profile(workload);
+    let run = run_once(workload, &ageing, 50, 1500).expect("can be run");
     let at_once = Run { tried: run.tried.iter().map(|(_, pod)| (NOW, pod.clone())).collect(), ..run };
-    let error = check(&ageing, &at_once, 1500).expect_err("another order at the beginning");
+    let error = check(workload, &ageing, &at_once, 1500).expect_err("another order at the beginning");
     assert!(error.to_string().contains("the first by a plain sort is"), "{error}");
 }
 
 #[test]
 fn what_is_wrong_is_found() {
-    let profile = profile("default");
-    let run = || run_once(&profile, 50, 100, |_| Value::Null).expect("can be run");
+    let workload = workload("default");
+    let profile = profile(workload);
+    let run = || run_once(workload, &profile, 50, 100).expect("can be run");
     let mut swapped = run();
     let (first, last) = (swapped.tried[0].1.clone(), swapped.tried[99].1.clone());
     (swapped.tried[0].1, swapped.tried[99].1) = (last, first);
@@ -43,7 +48,7 @@ fn what_is_wrong_is_found() {
         (lost, "not each was tried once"),
         (unbound, "99 of 100 pods got a node"),
     ] {
-        let error = check(&profile, &run, 100).expect_err(expected).to_string();
+        let error = check(workload, &profile, &run, 100).expect_err(expected).to_string();
         assert!(error.contains(expected), "{error}");
     }
 }

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use rustc_hash::FxHashSet;
 use supercargo_framework::{
     Actions, ClusterEvent, Context, Enqueue, Named, OrderChanges, Profile, QueueRank, QueueSort, QueuedPod,
+    TieBreak,
 };
 use supercargo_model::{LabelLookup, Timestamp};
 use supercargo_testkit::{TestCluster, cluster, node, pod};
@@ -25,6 +26,8 @@ struct Ageing {
     every: Option<Duration>,
     depends_on_nodes: bool,
     ranked: Ranked,
+    /// Whether names decide between pods that are equally important.
+    by_name: bool,
 }
 
 /// The pods that have a rank. A plugin should have one for all or none, but the order is right even if it does not.
@@ -43,11 +46,24 @@ impl Ageing {
         let rank = i64::from(queued.pod.priority()) * 1000 + aged;
         if self.depends_on_nodes && context.cluster.node_count() % 2 == 1 { -rank } else { rank }
     }
+
+    fn order(&self, context: &Context<'_>, a: &QueuedPod, b: &QueuedPod) -> Ordering {
+        let by_importance = self.importance(context, b).cmp(&self.importance(context, a));
+        if self.by_name { by_importance.then_with(|| names(a, b)) } else { by_importance }
+    }
+}
+
+fn names(a: &QueuedPod, b: &QueuedPod) -> Ordering {
+    a.pod.name.cmp(&b.pod.name)
 }
 
 impl QueueSort for Ageing {
     fn less(&self, context: &Context<'_>, a: &QueuedPod, b: &QueuedPod) -> bool {
-        self.importance(context, a) > self.importance(context, b)
+        self.order(context, a, b).is_lt()
+    }
+
+    fn tie_break(&self) -> Option<TieBreak> {
+        self.by_name.then_some(names)
     }
 
     fn rank(&self, context: &Context<'_>, queued: &QueuedPod) -> Option<QueueRank> {
@@ -122,10 +138,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 fn ageing() -> impl Strategy<Value = Ageing> {
     let every = prop::option::of(prop::sample::select(vec![0, 1, 700, 2000]));
     let ranked = prop::sample::select(vec![Ranked::None, Ranked::All, Ranked::OfEvenPriority]);
-    (every, any::<bool>(), ranked).prop_map(|(every, depends_on_nodes, ranked)| Ageing {
-        every: every.map(Duration::from_millis),
-        depends_on_nodes,
-        ranked,
+    (every, any::<bool>(), ranked, any::<bool>()).prop_map(|(every, depends_on_nodes, ranked, by_name)| {
+        Ageing { every: every.map(Duration::from_millis), depends_on_nodes, ranked, by_name }
     })
 }
 
@@ -233,9 +247,7 @@ impl Trial {
     fn naive_first(&self) -> Option<Slot> {
         let context = Context { now: self.sort.changes().moment(self.now), ..self.cluster.context() };
         let order = |a: &Waiting, b: &Waiting| -> Ordering {
-            let ranks =
-                self.sort.importance(&context, &b.queued).cmp(&self.sort.importance(&context, &a.queued));
-            ranks.then(a.arrival.cmp(&b.arrival))
+            self.sort.order(&context, &a.queued, &b.queued).then(a.arrival.cmp(&b.arrival))
         };
         let in_place = |place: Place| -> Vec<(Slot, &Waiting)> {
             let pods = self.queue.pods.iter().enumerate();

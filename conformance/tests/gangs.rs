@@ -1,0 +1,376 @@
+//! Groups of pods in virtual time: they go together, wait in vain, give way to each other, and say how they do.
+
+use serde_json::{Value, json};
+use supercargo_testkit::{node, pod};
+use supercargo_world::{World, only};
+
+const GROUP: &str = "scheduling.x-k8s.io/pod-group";
+
+/// A world with Coscheduling in the default profile.
+fn world_with(args: &Value, fixes: &[&str]) -> World {
+    let args = serde_json::to_string(args).expect("arguments are JSON");
+    let fixes = fixes.join(", ");
+    World::with_config(&format!(
+        r#"
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins:
+    queueSort: {{disabled: [{{name: "*"}}], enabled: [{{name: Coscheduling}}]}}
+    multiPoint: {{enabled: [{{name: Coscheduling}}]}}
+  pluginConfig:
+  - {{name: Coscheduling, args: {args}}}
+---
+apiVersion: supercargo.dev/v1alpha1
+kind: SupercargoConfiguration
+fixes: [{fixes}]
+"#
+    ))
+}
+
+fn world() -> World {
+    world_with(&json!({}), &[])
+}
+
+fn group(name: &str, min_member: i64) -> Value {
+    json!({
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
+        "metadata": { "namespace": "default", "name": name, "uid": name }, "spec": { "minMember": min_member },
+    })
+}
+
+fn member(group: &str, number: usize, cpu: &str) -> Value {
+    pod(&format!("{group}-{number:04}")).cpu(cpu).label(GROUP, group).into()
+}
+
+fn put_members(world: &mut World, group: &str, count: usize, cpu: &str) {
+    for number in 0..count {
+        world.put(member(group, number, cpu));
+    }
+}
+
+/// Three nodes that so many pods of one core fill.
+fn put_nodes_for(world: &mut World, count: usize) {
+    for number in 0..3 {
+        let room = json!({ "status": { "allocatable": { "cpu": (count / 3).to_string(), "pods": "2000" } } });
+        world.put(node(&format!("n{number}")).with(room));
+    }
+}
+
+fn bound(world: &World, group: &str, count: usize) -> usize {
+    let is_bound = |number: &usize| {
+        let name = format!("Pod {group}-{number:04}");
+        world.find(&name).is_some_and(|pod| pod["spec"]["nodeName"].is_string())
+    };
+    (0..count).filter(is_bound).count()
+}
+
+fn phase(world: &World, group: &str) -> String {
+    world.object(&format!("PodGroup {group}"))["status"]["phase"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_gang_goes_together_however_large_it_is() {
+    for size in [3, 30, 3000] {
+        let mut world = world();
+        put_nodes_for(&mut world, size);
+        world.put(group("g", size as i64));
+        put_members(&mut world, "g", size - 1, "1");
+        assert_eq!(only(&world.run(), "bind"), [""; 0], "one of {size} is missing");
+        world.put(member("g", size - 1, "1"));
+        assert_eq!(only(&world.run(), "bind").len(), size);
+        assert_eq!(world.complaints(), [""; 0]);
+    }
+}
+
+#[test]
+fn a_gang_that_does_not_fit_gives_everything_back_at_once() {
+    for size in [3, 30, 300] {
+        let mut world = world_with(&json!({ "podGroupRejectPercentage": 0 }), &[]);
+        put_nodes_for(&mut world, size);
+        world.put(group("g", size as i64));
+        put_members(&mut world, "g", size - 1, "1");
+        world.put(member("g", size - 1, "4000"));
+        let log = world.run();
+        assert_eq!(only(&log, "bind"), [""; 0]);
+        let taken = world.scheduler.cluster().nodes().map(|node| node.pods().len()).sum::<usize>();
+        assert_eq!(taken, 0, "nobody holds room");
+        assert_eq!(world.complaints(), [""; 0]);
+        // What waits behind it has the room.
+        put_members(&mut world, "plain", size, "1");
+        for number in 0..size {
+            world.change(&format!("Pod plain-{number:04}"), &json!({ "metadata": { "labels": null } }));
+        }
+        assert_eq!(only(&world.run(), "bind").len(), size);
+    }
+}
+
+#[test]
+fn whoever_waits_in_vain_gives_its_node_back_and_the_group_with_it() {
+    let mut world =
+        world_with(&json!({ "podGroupRejectPercentage": 50, "permitWaitingTimeSeconds": 30 }), &[]);
+    world.put(node("n1").cpu("2"));
+    world.put(group("g", 3));
+    put_members(&mut world, "g", 3, "1");
+    world.run();
+    assert_eq!(world.place_of("g-0000"), "at Permit on n1 for 30s: Coscheduling");
+    world.pass(10);
+    world.put(pod("other").cpu("2"));
+    assert_eq!(only(&world.pass(19), "bind"), [""; 0], "the room is theirs");
+    let log = world.pass(2);
+    let expired = only(&log, "FailedScheduling on g-0000")[0];
+    assert!(expired.contains("timeout after waiting 30s at plugin Coscheduling"), "{expired}");
+    assert_eq!(only(&log, "bind"), ["bind other to n1"]);
+    assert_eq!(at_permit(&mut world, "g", 3), 0);
+}
+
+#[test]
+fn a_group_says_how_long_its_members_wait() {
+    let mut world = world_with(&json!({ "podGroupRejectPercentage": 50 }), &[]);
+    world.put(node("n1").cpu("2"));
+    let mut timed = group("g", 3);
+    timed["spec"]["scheduleTimeoutSeconds"] = json!(5);
+    world.put(timed);
+    put_members(&mut world, "g", 3, "1");
+    world.run();
+    assert_eq!(world.place_of("g-0000"), "at Permit on n1 for 5s: Coscheduling");
+}
+
+/// Two groups of ten, and room for eighteen: nine of each are given a node, and neither can have a tenth.
+fn half_admitted(yields: bool) -> World {
+    let args = json!({ "podGroupRejectPercentage": 100, "halfAdmittedGroupsYield": yields });
+    let mut world = world_with(&args, &[]);
+    let put_nodes = |world: &mut World, letter: &str| {
+        (0..9).for_each(|number| world.put(node(&format!("{letter}{number}")).cpu("1")));
+    };
+    put_nodes(&mut world, "m");
+    world.put(group("a", 10));
+    put_members(&mut world, "a", 10, "1");
+    world.run();
+    // While the tenth of a backs off, there is room for nine of b.
+    put_nodes(&mut world, "n");
+    world.put(group("b", 10));
+    put_members(&mut world, "b", 10, "1");
+    assert_eq!(only(&world.run(), "bind"), [""; 0]);
+    for name in ["a", "b"] {
+        assert_eq!(at_permit(&mut world, name, 10), 9, "{name}");
+    }
+    world
+}
+
+fn at_permit(world: &mut World, group: &str, count: usize) -> usize {
+    let mut places = (0..count).map(|number| world.place_of(&format!("{group}-{number:04}")));
+    places.by_ref().filter(|place| place.starts_with("at Permit")).count()
+}
+
+#[test]
+fn of_two_groups_that_are_in_each_others_way_the_later_one_gives_way() {
+    let mut world = half_admitted(true);
+    let log = world.pass(2);
+    assert_eq!(only(&log, "bind a-").len(), 10, "{log:#?}");
+    assert!(log.iter().any(|line| line.contains("gives way to PodGroup default/a")), "{log:#?}");
+    assert_eq!(bound(&world, "b", 10), 0);
+    for number in 0..10 {
+        world.remove(&format!("Pod a-{number:04}"));
+    }
+    let log = world.pass(20);
+    assert_eq!(only(&log, "bind b-").len(), 10, "and then it goes: {log:#?}");
+    assert_eq!(world.complaints(), [""; 0]);
+}
+
+#[test]
+fn upstream_they_wait_for_each_other_until_their_time_is_over() {
+    let mut world = half_admitted(false);
+    let log = world.pass(59);
+    assert_eq!(only(&log, "bind"), [""; 0]);
+    assert_eq!(at_permit(&mut world, "a", 10) + at_permit(&mut world, "b", 10), 18);
+}
+
+#[test]
+fn a_group_backs_off_and_others_go_meanwhile() {
+    let mut world = world_with(&json!({ "podGroupBackoffSeconds": 5, "podGroupRejectPercentage": 0 }), &[]);
+    world.put(node("n1").cpu("6"));
+    for name in ["n2", "n3", "n4"] {
+        world.put(node(name).cpu("2"));
+    }
+    world.put(group("a", 6));
+    put_members(&mut world, "a", 6, "4");
+    world.put(group("b", 1));
+    put_members(&mut world, "b", 1, "2");
+    let log = world.run();
+    assert_eq!(bound(&world, "b", 1), 1);
+    let recent = |log: &[String]| log.iter().any(|line| line.contains("podGroup default/a failed recently"));
+    assert!(recent(&log), "{log:#?}");
+    assert_eq!(bound(&world, "a", 6), 0);
+    for name in ["n5", "n6", "n7", "n8", "n9", "n10"] {
+        world.put(node(name).cpu("4"));
+    }
+    world.pass(30);
+    assert_eq!(bound(&world, "a", 6), 6, "it is tried again when its time is over");
+}
+
+#[test]
+fn what_the_cluster_lacks_is_said_before_anybody_takes_a_node() {
+    let mut world = world();
+    world.put(node("n1").cpu("2"));
+    world.put(node("n2").cpu("2"));
+    let mut large = group("g", 2);
+    large["spec"]["minResources"] = json!({ "cpu": "5" });
+    world.put(large);
+    put_members(&mut world, "g", 2, "1");
+    let log = world.run();
+    assert!(only(&log, "FailedScheduling on g-0000")[0].contains("resource gap: map[cpu:1000m]"), "{log:#?}");
+    world.put(node("n3").cpu("1"));
+    world.put(pod("news"));
+    world.pass(10);
+    assert_eq!(bound(&world, "g", 2), 2);
+}
+
+#[test]
+fn odd_groups_are_told_of_and_stop_nobody() {
+    let mut world = world();
+    world.put(node("n1"));
+    world.put(group("none", 0));
+    world.put(group("huge", 1_000_000_000));
+    let mut old = group("old", 1);
+    old["apiVersion"] = json!("scheduling.sigs.k8s.io/v1alpha1");
+    world.put(old);
+    for name in ["none", "huge"] {
+        put_members(&mut world, name, 2, "100m");
+    }
+    world.put(pod("old-0000").label("pod-group.scheduling.sigs.k8s.io", "old"));
+    world.put(pod("plain"));
+    let log = world.run();
+    assert_eq!(bound(&world, "none", 2), 2);
+    assert_eq!(bound(&world, "old", 1), 1);
+    assert!(world.node_of("plain").is_some());
+    let expected = "pre-filter pod huge-0000 cannot find enough sibling pods, current pods number: 2, minMember of group: 1000000000";
+    assert!(only(&log, "FailedScheduling on huge-0000")[0].contains(expected), "{log:#?}");
+    for (event, words) in [
+        ("InvalidPodGroup on none", "spec.minMember is 0"),
+        ("InvalidPodGroup on huge", "no more than 65535 pods can go together"),
+        ("OldApiGroup on old", "scheduling.sigs.k8s.io is the old name of scheduling.x-k8s.io"),
+    ] {
+        assert!(log.iter().any(|line| line.contains(event) && line.contains(words)), "{event}: {log:#?}");
+    }
+    world.pass(3600);
+    assert_eq!(world.complaints(), [""; 0]);
+}
+
+#[test]
+fn a_groups_status_says_how_it_does() {
+    let mut world = world();
+    world.put(node("n1"));
+    world.put(group("g", 2));
+    world.run();
+    world.pass(3);
+    assert_eq!(phase(&world, "g"), "Pending");
+    put_members(&mut world, "g", 2, "1");
+    world.run();
+    world.pass(5);
+    assert_eq!(phase(&world, "g"), "Scheduling");
+    let tell = |world: &mut World, number: usize, phase: &str| {
+        world.change(&format!("Pod g-{number:04}"), &json!({ "status": { "phase": phase } }));
+        world.run();
+        world.pass(5);
+    };
+    tell(&mut world, 0, "Running");
+    tell(&mut world, 1, "Running");
+    let status = &world.object("PodGroup g")["status"];
+    assert_eq!((status["phase"].as_str(), status["running"].as_i64()), (Some("Running"), Some(2)));
+    tell(&mut world, 0, "Succeeded");
+    tell(&mut world, 1, "Succeeded");
+    let status = world.object("PodGroup g")["status"].clone();
+    assert_eq!(
+        (status["phase"].as_str(), status["succeeded"].as_i64()),
+        (Some("Finished"), Some(2)),
+        "{status}"
+    );
+    assert_eq!(world.complaints(), [""; 0]);
+}
+
+#[test]
+fn a_status_that_cannot_be_written_is_written_later() {
+    let mut world = world();
+    world.put(node("n1"));
+    world.fail("patch PodGroup", "the server is away");
+    world.put(group("g", 1));
+    world.run();
+    world.pass(5);
+    assert_eq!(world.object("PodGroup g")["status"], Value::Null);
+    world.heal();
+    world.pass(10);
+    assert_eq!(phase(&world, "g"), "Pending");
+}
+
+#[test]
+fn completed_members_count_if_they_are_asked_to() {
+    for (fixes, expected) in [(&[][..], 0), (&["completedMembers"][..], 5)] {
+        let mut world = world_with(&json!({}), fixes);
+        world.put(node("n1").cpu("6"));
+        world.put(group("g", 6));
+        let mut done = member("g", 5, "1");
+        done["spec"]["nodeName"] = json!("n1");
+        done["status"] = json!({ "phase": "Succeeded" });
+        world.put(done);
+        put_members(&mut world, "g", 5, "1");
+        world.run();
+        world.pass(10);
+        assert_eq!(bound(&world, "g", 5), expected, "{fixes:?}");
+    }
+}
+
+#[test]
+fn after_a_crash_in_the_middle_of_a_gang_nobody_waits_for_ever() {
+    let mut world = world();
+    world.put(node("n1").cpu("3"));
+    world.put(group("g", 3));
+    world.set_slow(true);
+    put_members(&mut world, "g", 3, "1");
+    world.run();
+    // One binding has reached the server, and the process dies.
+    world.change("Pod g-0000", &json!({ "spec": { "nodeName": "n1" } }));
+    world.set_slow(false);
+    world.crash();
+    world.run();
+    world.pass(60);
+    assert_eq!(bound(&world, "g", 3), 3);
+}
+
+#[test]
+fn the_scenarios_of_upstream() {
+    // One node with room for three of a hundred; groups of pods as group, minMember, count, size, priority; who runs in the end.
+    let scenarios: [(&[(&str, i64, usize, &str, i32)], &[(&str, usize)]); 5] = [
+        (&[("a", 3, 3, "50", 0), ("b", 4, 4, "100", 0)], &[("a", 3), ("b", 0)]),
+        (&[("a", 4, 3, "50", 0), ("plain", 0, 2, "100", 0)], &[("a", 0), ("plain", 2)]),
+        (&[("a", 3, 3, "100", 10), ("b", 3, 3, "50", 100)], &[("a", 0), ("b", 3)]),
+        (&[("a", 3, 3, "50", 10), ("plain", 0, 3, "100", 100)], &[("a", 0), ("plain", 3)]),
+        (
+            &[("a", 3, 3, "50", 0), ("b", 4, 4, "100", 0), ("c", 4, 4, "100", 0)],
+            &[("a", 3), ("b", 0), ("c", 0)],
+        ),
+    ];
+    for (number, (groups, expected)) in scenarios.into_iter().enumerate() {
+        let args = json!({ "podGroupRejectPercentage": 0, "permitWaitingTimeSeconds": 3 });
+        let mut world = world_with(&args, &[]);
+        world.put(node("n1").with(json!({ "status": { "allocatable": { "memory": "300" } } })));
+        for (name, min_member, ..) in groups.iter().filter(|(name, ..)| *name != "plain") {
+            world.put(group(name, *min_member));
+            world.pass(1);
+        }
+        for place in 0..4 {
+            for (name, _, count, memory, priority) in groups {
+                if place < *count {
+                    let member = pod(&format!("{name}-{place:04}")).memory(memory).priority(*priority);
+                    let is_plain = *name == "plain";
+                    world.put(if is_plain { member } else { member.label(GROUP, name) });
+                }
+            }
+        }
+        world.run();
+        world.pass(30);
+        for (name, count) in expected {
+            assert_eq!(bound(&world, name, 4), *count, "scenario {number}, {name}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! ElasticQuota: a custom resource that says what a namespace is guaranteed, and what it may borrow.
+
+use serde::Deserialize;
+use supercargo_framework::Context;
+use supercargo_model::wire::null_default;
+use supercargo_model::{Kind, KindId, MetadataWords, ResourceList};
+
+use super::amounts::Bound;
+
+/// What the pods of a namespace are guaranteed, and what they may take at most.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(from = "ElasticQuotaWords")]
+pub struct ElasticQuota {
+    /// `metadata`
+    pub metadata: MetadataWords,
+    /// `spec`
+    pub spec: ElasticQuotaSpec,
+    /// `status`
+    pub status: ElasticQuotaStatus,
+    /// `spec.min` in the scheduler's units.
+    pub(super) min: Bound,
+    /// `spec.max` in the scheduler's units.
+    pub(super) max: Bound,
+}
+
+/// See [`ElasticQuota`].
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ElasticQuotaSpec {
+    /// What is guaranteed.
+    pub min: Option<ResourceList>,
+    /// What is never exceeded.
+    pub max: Option<ResourceList>,
+}
+
+/// See [`ElasticQuota`].
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ElasticQuotaStatus {
+    /// What the running pods of the namespace ask for.
+    #[serde(deserialize_with = "null_default")]
+    pub used: ResourceList,
+}
+
+#[derive(Deserialize)]
+#[serde(default)]
+#[derive(Default)]
+struct ElasticQuotaWords {
+    #[serde(deserialize_with = "null_default")]
+    metadata: MetadataWords,
+    #[serde(deserialize_with = "null_default")]
+    spec: ElasticQuotaSpec,
+    #[serde(deserialize_with = "null_default")]
+    status: ElasticQuotaStatus,
+}
+
+impl From<ElasticQuotaWords> for ElasticQuota {
+    fn from(ElasticQuotaWords { metadata, spec, status }: ElasticQuotaWords) -> Self {
+        let (min, max) = (Bound::least(spec.min.as_ref()), Bound::most(spec.max.as_ref()));
+        ElasticQuota { metadata, spec, status, min, max }
+    }
+}
+
+/// An ElasticQuota of the API group's old name, which upstream had up to release 0.24.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub struct OldElasticQuota(pub ElasticQuota);
+
+impl Kind for ElasticQuota {
+    const ID: KindId = KindId {
+        group: "scheduling.x-k8s.io",
+        version: "v1alpha1",
+        kind: "ElasticQuota",
+        plural: "elasticquotas",
+    };
+}
+
+impl Kind for OldElasticQuota {
+    const ID: KindId = KindId { group: "scheduling.sigs.k8s.io", ..ElasticQuota::ID };
+}
+
+/// A quota that counts, and where it is.
+#[derive(Clone, Copy)]
+pub(super) struct Quota<'a> {
+    pub(super) kind: KindId,
+    pub(super) namespace: &'a str,
+    pub(super) name: &'a str,
+    pub(super) object: &'a ElasticQuota,
+}
+
+/// The quotas that count: of each namespace the one whose name comes first, and one of the old API group only where there is no other.
+pub(super) fn quotas<'a>(context: &Context<'a>) -> impl Iterator<Item = Quota<'a>> {
+    let objects = context.cluster.objects();
+    let new = objects.all::<ElasticQuota>().map(|(key, object)| Quota {
+        kind: ElasticQuota::ID,
+        namespace: &key.namespace,
+        name: &key.name,
+        object,
+    });
+    let old = objects.all::<OldElasticQuota>().map(|(key, object)| Quota {
+        kind: OldElasticQuota::ID,
+        namespace: &key.namespace,
+        name: &key.name,
+        object: &object.0,
+    });
+    let old = old.filter(|old| objects.in_namespace::<ElasticQuota>(old.namespace).next().is_none());
+    // Each kind is in the order of namespaces, so several of one namespace stand side by side.
+    let mut last: Option<(KindId, &str)> = None;
+    new.chain(old).filter(move |quota| {
+        let is_first = last != Some((quota.kind, quota.namespace));
+        last = Some((quota.kind, quota.namespace));
+        is_first
+    })
+}
+
+/// The quota of a namespace.
+pub(super) fn quota_of<'a>(context: &Context<'a>, namespace: &str) -> Option<&'a ElasticQuota> {
+    let objects = context.cluster.objects();
+    let new = objects.in_namespace::<ElasticQuota>(namespace).next().map(|(_, object)| object);
+    new.or_else(|| objects.in_namespace::<OldElasticQuota>(namespace).next().map(|(_, old)| &old.0))
+}

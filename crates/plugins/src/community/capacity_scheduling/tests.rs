@@ -1,0 +1,91 @@
+//! The verdicts of PreFilter, and what the plugin declares. Preemption is in `conformance/tests/quotas.rs`.
+
+use serde_json::{Value, json};
+use supercargo_testkit::{PodBuilder, ReadsCheck, TestCluster, check_points, cluster, node, pod, trial};
+
+use super::*;
+
+fn quota(namespace: &str, min: Value, max: Value) -> Value {
+    json!({
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "ElasticQuota",
+        "metadata": { "namespace": namespace, "name": "quota" }, "spec": { "min": min, "max": max },
+    })
+}
+
+fn asking(namespace: &str, name: &str, memory: &str) -> PodBuilder {
+    pod(name).namespace(namespace).memory(memory)
+}
+
+fn two_quotas() -> TestCluster {
+    let cluster = cluster().reading_for(&CapacityScheduling.reads()).with(node("n1"));
+    let amount = |memory: &str| json!({ "cpu": "0", "memory": memory });
+    ["ns1", "ns2"]
+        .into_iter()
+        .fold(cluster, |cluster, namespace| cluster.with(quota(namespace, amount("1000"), amount("2000"))))
+}
+
+#[test]
+fn a_pod_is_within_its_quota_and_within_all_of_them() {
+    let max = "unschedulable: Pod ns2/new is rejected in PreFilter because ElasticQuota ns2 is more than Max";
+    let total = "unschedulable: Pod ns2/new is rejected in PreFilter because total ElasticQuota used is more than min";
+    // What ns1 and ns2 use, what the pod asks for, and the word on it.
+    for (used, asked, expected) in [
+        (["300", "0"], "500", "all nodes"),
+        (["0", "0"], "2000", "all nodes"),
+        (["0", "0"], "2001", max),
+        (["0", "300"], "1800", max),
+        (["1800", "200"], "500", total),
+        (["1500", "0"], "500", "all nodes"),
+        (["1500", "0"], "501", total),
+    ] {
+        let mut cluster = two_quotas();
+        for (namespace, used) in ["ns1", "ns2"].into_iter().zip(used) {
+            cluster.put(asking(namespace, "old", used).with(json!({ "spec": { "nodeName": "n1" } })));
+        }
+        let said = trial::<CapacityScheduling>().pre_filter(&mut cluster, asking("ns2", "new", asked));
+        assert_eq!(said, expected, "{used:?} and {asked}");
+    }
+}
+
+#[test]
+fn a_namespace_without_a_quota_is_free() {
+    let said = trial::<CapacityScheduling>().pre_filter(&mut two_quotas(), asking("other", "new", "9999"));
+    assert_eq!(said, "all nodes");
+}
+
+#[test]
+fn nominated_pods_count_if_they_go_first() {
+    // The namespace and priority of a nominated pod of 800, and the word on one of 1,500 and priority 10.
+    for (namespace, priority, expected) in
+        [("ns2", 10, "Max"), ("ns2", 9, "all nodes"), ("ns1", 0, "total"), ("other", 99, "all nodes")]
+    {
+        let mut cluster = two_quotas();
+        let nominated = asking(namespace, "nominated", "800").priority(priority);
+        cluster.put(nominated.with(json!({ "status": { "nominatedNodeName": "n1" } })));
+        let new = asking("ns2", "new", "1500").priority(10);
+        let said = trial::<CapacityScheduling>().pre_filter(&mut cluster, new);
+        assert!(said.contains(expected), "{namespace} {priority}: {said:?}");
+    }
+}
+
+#[test]
+fn whoever_asks_hears_who_has_what() {
+    let mut cluster = two_quotas();
+    cluster.put(asking("ns1", "old", "1200").with(json!({ "spec": { "nodeName": "n1" } })));
+    for (asked, expected) in [
+        ("800", None),
+        ("1000", Some("the quota of namespace ns2 lacks 200 memory; ns1 has borrowed 200 memory")),
+        ("2500", Some("the quota of namespace ns2 lacks 500 memory: its max would be exceeded")),
+    ] {
+        let pod = cluster.pod(asking("ns2", "new", asked));
+        let said = CapacityScheduling.background(&cluster.context(), &pod);
+        assert_eq!(said.as_deref(), expected, "{asked}");
+    }
+}
+
+#[test]
+fn it_is_what_it_declares() {
+    check_points!(CapacityScheduling);
+    let amount = json!({ "cpu": "1", "memory": "1Gi" });
+    ReadsCheck::of::<CapacityScheduling>().object(quota("default", amount.clone(), amount)).check();
+}

@@ -1,0 +1,262 @@
+//! Whether a member of a group is tried, waits at Permit, goes with the others, or gives its node back with them.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use supercargo_framework::{
+    Acts, Code, Context, Cycle, News, Nomination, Permit, PermitDecision, Plugin, PostFilter,
+    PostFilterResult, PreFilter, PreFilterResult, Rehearsal, Rejections, Reserve, Status, StaysPending,
+};
+use supercargo_model::{NodeRef, Pod, Standing};
+
+use super::memory::{GroupMemory, is_ahead};
+use super::pod_group::{Group, PodGroup};
+use super::resources::gap;
+use super::status::plan_wake;
+use super::{Coscheduling, STUCK_PAUSE};
+
+impl PreFilter for Coscheduling {
+    fn pre_filter(&self, cycle: &mut Cycle<'_>) -> PreFilterResult {
+        let Some(group) = Group::of_pod(&cycle.context, cycle.pod) else { return PreFilterResult::Skip };
+        match refusal(&cycle.context, cycle.pod, &group) {
+            None => PreFilterResult::AllNodes,
+            Some(reason) => PreFilterResult::Reject(Status::unresolvable(reason)),
+        }
+    }
+
+    fn background(&self, context: &Context<'_>, pod: &Pod) -> Option<String> {
+        let group = Group::of_pod(context, pod)?;
+        let (name, missing) = (&group.full_name, group.object?.spec.min_member - group.size());
+        let gated = group.with_gates() + missing;
+        let plural = |count: i64| if count == 1 { "pod" } else { "pods" };
+        if missing > 0 {
+            Some(format!("the group {name} waits for {missing} more {}", plural(missing)))
+        } else if gated > 0 {
+            Some(format!("the group {name} waits for {gated} of its gated pods"))
+        } else {
+            None
+        }
+    }
+}
+
+/// Why a member is not tried at all, if it is not.
+fn refusal(context: &Context<'_>, pod: &Pod, group: &Group<'_>) -> Option<String> {
+    // Without an object it fails at Permit, as upstream.
+    let object = group.object?;
+    let memory = GroupMemory::of(context);
+    let remembers = |times: fn(&GroupMemory) -> &_| {
+        memory.is_some_and(|memory| is_ahead(times(memory), &group.full_name, context.now))
+    };
+    if remembers(|memory| &memory.backed_off) {
+        return Some(format!("podGroup {} failed recently", group.full_name));
+    }
+    let (size, min_member, name) = (group.size(), object.spec.min_member, &pod.name);
+    if size < min_member {
+        return Some(format!(
+            "pre-filter pod {name} cannot find enough sibling pods, current pods number: {size}, minMember of group: {min_member}"
+        ));
+    }
+    if group.with_gates() > size - min_member {
+        return Some(format!("pre-filter pod {name} cannot proceed due to gated pods in the same PodGroup"));
+    }
+    if remembers(|memory| &memory.permitted) {
+        return None;
+    }
+    gap(context.cluster, group, object).map(|gap| format!("resource gap: {gap}"))
+}
+
+/// What becomes of a group of which a member fits nowhere.
+enum Verdict {
+    /// The pod belongs to no group that there is.
+    NoGroup,
+    /// Enough members have nodes without it.
+    Complete,
+    /// So few are missing that the others keep their nodes.
+    KeepsWaiting,
+    /// All members give their nodes back.
+    Rejected,
+}
+
+impl Coscheduling {
+    fn verdict(&self, group: Option<&Group<'_>>) -> Verdict {
+        let Some((group, object)) = group.and_then(|group| Some((group, group.object?))) else {
+            return Verdict::NoGroup;
+        };
+        let (placed, min_member) = (group.placed(), object.spec.min_member);
+        if placed >= min_member {
+            Verdict::Complete
+        } else if self.args.keeps_waiting(placed, min_member) {
+            Verdict::KeepsWaiting
+        } else {
+            Verdict::Rejected
+        }
+    }
+
+    /// Notes that the cluster is large enough for a group, so that it is not looked at again for each member.
+    fn note_permitted(
+        &self,
+        context: &Context<'_>,
+        group: &Group<'_>,
+        object: &PodGroup,
+        acts: &mut Acts<'_>,
+    ) {
+        let permitted = |memory: &GroupMemory| is_ahead(&memory.permitted, &group.full_name, context.now);
+        if object.spec.min_resources.is_none() || acts.recall::<GroupMemory>().is_some_and(permitted) {
+            return;
+        }
+        let until = context.now.after(self.args.permitted_for());
+        acts.memory::<GroupMemory>().permitted.insert(group.full_name.clone(), until);
+    }
+}
+
+impl PostFilter for Coscheduling {
+    fn post_filter(&self, cycle: &Cycle<'_>, _: &dyn Rejections, _: &dyn Rehearsal) -> PostFilterResult {
+        let group = Group::of_pod(&cycle.context, cycle.pod);
+        let reason = match self.verdict(group.as_ref()) {
+            Verdict::NoGroup => Some("can not find pod group".to_owned()),
+            Verdict::Complete | Verdict::KeepsWaiting => None,
+            Verdict::Rejected => Some(format!(
+                "PodGroup {} gets rejected due to Pod {} is unschedulable even after PostFilter",
+                group.map(|group| group.full_name).unwrap_or_default(),
+                cycle.pod.name
+            )),
+        };
+        let status = Status::new(Code::Unschedulable, reason.map(Into::into));
+        PostFilterResult { status, nomination: Nomination::Keep, victims: Vec::new() }
+    }
+
+    fn stays_pending(&self, context: &Context<'_>, decided: &StaysPending<'_>, acts: &mut Acts<'_>) {
+        let Some(group) = Group::of_pod(context, decided.pod) else { return };
+        // Room is being made for it, so the others wait for that.
+        let is_nominated = matches!(decided.nomination, Nomination::Node(_));
+        let passed_pre_filter = !decided.rejected_by.contains(Self::NAME);
+        if let Some(object) = group.object
+            && passed_pre_filter
+        {
+            self.note_permitted(context, &group, object, acts);
+        }
+        match self.verdict(Some(&group)) {
+            Verdict::NoGroup | Verdict::Complete => {}
+            _ if is_nominated => {}
+            Verdict::KeepsWaiting => self.note_stuck(context, &group, acts),
+            Verdict::Rejected => {
+                let min_member = group.object.map_or(0, |object| object.spec.min_member);
+                if let Some(backoff) = self.args.backoff().filter(|_| group.size() >= min_member) {
+                    let backed_off = &mut acts.memory::<GroupMemory>().backed_off;
+                    // As upstream, a group that backs off already does so no longer.
+                    if !is_ahead(backed_off, &group.full_name, context.now) {
+                        let end = context.now.after(backoff);
+                        backed_off.insert(group.full_name.clone(), end);
+                        plan_wake(end, acts);
+                    }
+                }
+                take_back(context, &group, "optimistic rejection in PostFilter", acts);
+            }
+        }
+    }
+}
+
+impl Coscheduling {
+    /// Notes that a group keeps its nodes though a member does not fit: two such groups may be in each other's way.
+    fn note_stuck(&self, context: &Context<'_>, group: &Group<'_>, acts: &mut Acts<'_>) {
+        if self.args.half_admitted_groups_yield && group.count(Standing::AtPermit) > 0 {
+            acts.memory::<GroupMemory>().stuck.insert(group.full_name.clone(), ());
+            plan_wake(context.now.after(STUCK_PAUSE), acts);
+        }
+    }
+}
+
+/// Takes the nodes of all members back that wait at Permit: the group has failed.
+pub(super) fn take_back(
+    context: &Context<'_>,
+    group: &Group<'_>,
+    reason: impl Into<Cow<'static, str>>,
+    acts: &mut Acts<'_>,
+) {
+    let waiting: Vec<Arc<str>> = (group.members())
+        .filter(|member| member.standing == Standing::AtPermit)
+        .map(|member| member.pod.uid.clone())
+        .collect();
+    let memory = acts.memory::<GroupMemory>();
+    memory.permitted.remove(&group.full_name);
+    memory.stuck.remove(&group.full_name);
+    memory.failed.insert(group.full_name.clone(), context.now);
+    for uid in &waiting {
+        memory.taken_back.insert((**uid).to_owned(), ());
+    }
+    let status = Status::unschedulable(reason);
+    for uid in waiting {
+        acts.reject(&uid, status.clone());
+    }
+}
+
+impl Reserve for Coscheduling {
+    fn reserve(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, _: NodeRef<'_>) -> Status {
+        if let Some(memory) = acts.recall::<GroupMemory>()
+            && !memory.taken_back.is_empty()
+        {
+            acts.memory::<GroupMemory>().taken_back.remove(&(*cycle.pod.uid).to_owned());
+        }
+        if let Some(group) = Group::of_pod(&cycle.context, cycle.pod)
+            && let Some(object) = group.object
+        {
+            self.note_permitted(&cycle.context, &group, object, acts);
+        }
+        Status::success()
+    }
+
+    /// A member loses its node: so do all that wait with it.
+    fn unreserve(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, _: NodeRef<'_>) {
+        let Some(group) = Group::of_pod(&cycle.context, cycle.pod) else { return };
+        // Who is one of many that lose their nodes together has nothing to ask for that was not asked for.
+        let uid = (*cycle.pod.uid).to_owned();
+        let is_asked =
+            acts.recall::<GroupMemory>().is_some_and(|memory| memory.taken_back.contains_key(&uid));
+        if is_asked {
+            acts.memory::<GroupMemory>().taken_back.remove(&uid);
+        } else if group.object.is_some() {
+            take_back(&cycle.context, &group, "rejection in Unreserve", acts);
+        }
+    }
+}
+
+impl Permit for Coscheduling {
+    fn permit(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, _: NodeRef<'_>) -> PermitDecision {
+        let (pod, context) = (cycle.pod, &cycle.context);
+        let Some(group) = Group::of_pod(context, pod) else { return PermitDecision::Allow };
+        let Some(object) = group.object else {
+            return PermitDecision::Reject(Status::unschedulable("PodGroup not found"));
+        };
+        // The pod itself has a node now, too.
+        let placed = group.placed() + 1;
+        let others = group.members().filter(|member| member.pod.uid != pod.uid);
+        if placed >= object.spec.min_member {
+            if acts.recall::<GroupMemory>().is_some_and(|memory| memory.knows_failure_of(&group.full_name)) {
+                acts.memory::<GroupMemory>().succeeded(&group.full_name);
+            }
+            for member in others.filter(|member| member.standing == Standing::AtPermit) {
+                acts.allow(&member.pod.uid);
+            }
+            return PermitDecision::Allow;
+        }
+        if placed == 1 {
+            // The others are tried now, so that nobody waits for one that waits for its turn.
+            let unfinished = others.filter(|member| member.standing != Standing::Finished);
+            unfinished.for_each(|member| acts.activate(&member.pod.uid));
+        }
+        let wait = self.args.permit_wait(object.spec.schedule_timeout_seconds);
+        PermitDecision::wait_until(context.now.after(wait))
+    }
+
+    /// A member whose time is over goes all the same if its group is complete: more were to be let go than a step may do.
+    fn reconsider(
+        &self,
+        cycle: &mut Cycle<'_>,
+        _: &mut Acts<'_>,
+        _: NodeRef<'_>,
+        _: &News<'_>,
+    ) -> Option<PermitDecision> {
+        let group = Group::of_pod(&cycle.context, cycle.pod)?;
+        (group.placed() >= group.object?.spec.min_member).then_some(PermitDecision::Allow)
+    }
+}

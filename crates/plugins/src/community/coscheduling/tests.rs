@@ -1,0 +1,92 @@
+//! The arguments, the phases, and what the plugin declares. What becomes of groups in time is in `conformance/tests/gangs.rs`.
+
+use serde_json::json;
+use supercargo_testkit::{ReadsCheck, check_points, problems_of};
+
+use super::status::{Tally, next};
+use super::*;
+
+#[test]
+fn it_is_what_it_declares() {
+    check_points!(Coscheduling);
+    ReadsCheck::of::<Coscheduling>()
+        .pod_label(POD_GROUP_LABEL, "g")
+        .object(json!({
+            "apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
+            "metadata": { "namespace": "default", "name": "g" },
+            "spec": { "minMember": 2, "minResources": { "cpu": "4" } },
+        }))
+        .check();
+}
+
+#[test]
+fn arguments_are_checked() {
+    for (args, expected) in [
+        (json!({}), &[][..]),
+        (json!({ "permitWaitingTimeSeconds": 0, "podGroupRejectPercentage": 100 }), &[]),
+        (json!({ "permitWaitingTimeSeconds": -1 }), &["permitWaitingTimeSeconds"]),
+        (json!({ "podGroupBackoffSeconds": -1 }), &["podGroupBackoffSeconds"]),
+        (json!({ "podGroupRejectPercentage": 101 }), &["podGroupRejectPercentage"]),
+    ] {
+        let problems = problems_of::<Coscheduling>(args.clone());
+        assert_eq!(problems.len(), expected.len(), "{args}: {problems:?}");
+        for (problem, path) in problems.iter().zip(expected) {
+            assert!(problem.contains(path), "{problem}");
+        }
+    }
+}
+
+#[test]
+fn members_wait_as_long_as_the_group_or_the_arguments_say() {
+    for (of_arguments, of_group, expected) in [
+        (60, None, 60),
+        (30, None, 30),
+        (0, None, 60),
+        (30, Some(5), 5),
+        (30, Some(0), 30),
+        (0, Some(0), 0),
+        (30, Some(-5), 0),
+    ] {
+        let args =
+            CoschedulingArgs { permit_waiting_time_seconds: of_arguments, ..CoschedulingArgs::default() };
+        assert_eq!(args.permit_wait(of_group).as_secs(), expected, "{of_arguments} and {of_group:?}");
+    }
+}
+
+#[test]
+fn a_group_keeps_its_nodes_if_only_few_are_missing() {
+    let args = CoschedulingArgs::default();
+    for (placed, min_member, expected) in [(9, 10, true), (8, 10, false), (0, 1, false), (99, 100, true)] {
+        assert_eq!(args.keeps_waiting(placed, min_member), expected, "{placed} of {min_member}");
+    }
+}
+
+#[test]
+fn phases_follow_the_pods() {
+    // The phase before, minMember; how many pods there are, run, have succeeded, have failed; the phase after, and with the fix.
+    for (before, min_member, [pods, running, succeeded, failed], after, mended) in [
+        ("", 2, [0, 0, 0, 0], "Pending", "Pending"),
+        ("Pending", 3, [2, 0, 0, 0], "Pending", "Pending"),
+        ("Pending", 2, [2, 2, 0, 0], "Scheduling", "Scheduling"),
+        ("Scheduling", 2, [2, 0, 0, 0], "Scheduling", "Scheduling"),
+        ("Scheduling", 2, [2, 2, 0, 0], "Running", "Running"),
+        ("Scheduling", 2, [2, 0, 0, 2], "Failed", "Failed"),
+        ("Scheduling", 2, [2, 0, 2, 0], "Finished", "Finished"),
+        ("Scheduling", 2, [2, 1, 0, 1], "Failed", "Failed"),
+        ("Scheduling", 2, [3, 0, 2, 1], "Finished", "Finished"),
+        ("Running", 4, [2, 2, 0, 0], "Pending", "Pending"),
+        ("Running", 2, [3, 2, 0, 1], "Failed", "Running"),
+        ("Failed", 2, [2, 2, 0, 0], "Failed", "Running"),
+        ("Finished", 2, [2, 0, 0, 0], "Finished", "Finished"),
+    ] {
+        let status = PodGroupStatus { phase: before.into(), ..PodGroupStatus::default() };
+        let spec = PodGroupSpec { min_member, ..PodGroupSpec::default() };
+        let tally = Tally { pods, running, succeeded, failed };
+        for (mends, expected) in [(false, after), (true, mended)] {
+            let status = next(&status, &spec, tally, Some("ns/owner".to_owned()), mends);
+            assert_eq!(&*status.phase, expected, "{before} with {tally:?} of {min_member}, mended: {mends}");
+            let is_taken = before == "Pending" && expected == "Scheduling";
+            assert_eq!(&*status.occupied_by, if is_taken { "ns/owner" } else { "" });
+        }
+    }
+}
