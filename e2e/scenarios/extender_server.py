@@ -130,9 +130,15 @@ class ExtenderServer(Case):
 
                 told = wait("it is refused", refused, 10, say=lambda: self.why(name))
                 self.assertIn("2 node(s) didn't match Pod's node affinity/selector", told)
-                # Anything may help whom an extender refused.
-                self.api.patch("nodes", "node-a", {"metadata": {"labels": {"disk": "tape"}}})
-                self.assertEqual(self.wait_bound(name), "node-a")
+                # Anything may help whom an extender refused. The two hear of a change one after the other, so once may not be enough.
+                rounds = iter(range(1000))
+
+                def bound():
+                    labels = {"disk": "tape", "round": str(next(rounds))}
+                    self.api.patch("nodes", "node-a", {"metadata": {"labels": labels}})
+                    return node_of(self.pod(name))
+
+                self.assertEqual(wait("it is bound", bound, 30, say=lambda: self.why(name)), "node-a")
                 scheduler.process.kill()
                 self.api.patch("nodes", "node-a", {"metadata": {"labels": {"disk": None}}})
 
