@@ -339,11 +339,13 @@ fn after_a_crash_in_the_middle_of_a_gang_nobody_waits_for_ever() {
 
 /// Pods of a group: its name, its minMember, how many come, their memory, their priority.
 type GroupOfPods = (&'static str, i64, usize, &'static str, i32);
+/// The pods that come, and how many of each group run in the end.
+type Scenario = (&'static [GroupOfPods], &'static [(&'static str, usize)]);
 
 #[test]
 fn the_scenarios_of_upstream() {
-    // One node with room for three of a hundred; the pods that come; how many of each group run in the end.
-    let scenarios: [(&[GroupOfPods], &[(&str, usize)]); 5] = [
+    // There is one node, with room for three pods of 100.
+    let scenarios: [Scenario; 5] = [
         (&[("a", 3, 3, "50", 0), ("b", 4, 4, "100", 0)], &[("a", 3), ("b", 0)]),
         (&[("a", 4, 3, "50", 0), ("plain", 0, 2, "100", 0)], &[("a", 0), ("plain", 2)]),
         (&[("a", 3, 3, "100", 10), ("b", 3, 3, "50", 100)], &[("a", 0), ("b", 3)]),
