@@ -22,7 +22,7 @@ fixes: [{fixes}]
     ))
 }
 
-fn quota(namespace: &str, min: Value, max: Value) -> Value {
+fn quota(namespace: &str, min: &Value, max: &Value) -> Value {
     json!({
         "apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "ElasticQuota",
         "metadata": { "namespace": namespace, "name": "quota", "uid": namespace }, "spec": { "min": min, "max": max },
@@ -67,7 +67,7 @@ fn upstream() -> World {
     for namespace in ["ns1", "ns2"] {
         let (min, max) =
             (json!({ "memory": "100", "cpu": "100m" }), json!({ "memory": "200", "cpu": "200m" }));
-        world.put(quota(namespace, min, max));
+        world.put(quota(namespace, &min, &max));
     }
     world
 }
@@ -143,7 +143,7 @@ fn three_quotas_share() {
     }
     for (namespace, min, max) in [("ns1", 1, 3), ("ns2", 3, 3), ("ns3", 3, 4)] {
         let amount = |cpu: i32| json!({ "cpu": format!("{cpu}m"), "memory": "1Gi" });
-        world.put(quota(namespace, amount(min), amount(max)));
+        world.put(quota(namespace, &amount(min), &amount(max)));
     }
     let small = |namespace: &str, name: &str, priority| asking(namespace, name, "1", priority);
     world.put(running(small("ns1", "high", HIGH), "n1"));
@@ -169,7 +169,7 @@ fn pods_that_ran_before_their_quota_count() {
     world.put(running(asking("ns1", "a", "1Gi", MID), "n1"));
     world.run();
     let amount = json!({ "cpu": "1", "memory": "1Gi" });
-    world.put(quota("ns1", amount.clone(), amount));
+    world.put(quota("ns1", &amount, &amount));
     world.put(asking("ns1", "b", "1Gi", MID));
     let log = world.run();
     let said = only(&log, "FailedScheduling on ns1/b")[0];
@@ -184,7 +184,7 @@ fn what_a_quota_does_not_name_is_free_if_it_is_asked_for() {
     for (fixes, expected) in [(&[][..], None), (&["unlistedQuotaResources"][..], Some("n1"))] {
         let mut world = world_with(fixes);
         world.put(node("n1"));
-        world.put(quota("ns1", json!({ "cpu": "2" }), json!({ "cpu": "3" })));
+        world.put(quota("ns1", &json!({ "cpu": "2" }), &json!({ "cpu": "3" })));
         world.put(asking("ns1", "a", "1Gi", MID));
         world.run();
         assert_eq!(world.node_of("ns1/a"), expected, "{fixes:?}");
@@ -196,7 +196,7 @@ fn a_quotas_status_says_what_runs() {
     let mut world = world_with(&[]);
     world.put(node("n1"));
     let amount = json!({ "cpu": "2", "memory": "4Gi" });
-    world.put(quota("ns1", amount.clone(), amount));
+    world.put(quota("ns1", &amount, &amount));
     world.run();
     world.pass(2);
     let used = |world: &World| world.object("ElasticQuota ns1/quota")["status"]["used"].clone();
@@ -217,12 +217,12 @@ fn a_quotas_status_says_what_runs() {
 fn odd_quotas_are_told_of() {
     let mut world = world_with(&[]);
     world.put(node("n1"));
-    world.put(quota("ns1", json!({ "cpu": "3", "memory": "1Gi" }), json!({ "cpu": "2", "memory": "1Gi" })));
-    let mut second = quota("ns1", json!({}), json!({}));
+    world.put(quota("ns1", &json!({ "cpu": "3", "memory": "1Gi" }), &json!({ "cpu": "2", "memory": "1Gi" })));
+    let mut second = quota("ns1", &json!({}), &json!({}));
     second["metadata"] = json!({ "namespace": "ns1", "name": "second", "uid": "second" });
     world.put(second);
     let mut old =
-        quota("ns2", json!({ "cpu": "1", "memory": "1Gi" }), json!({ "cpu": "1", "memory": "1Gi" }));
+        quota("ns2", &json!({ "cpu": "1", "memory": "1Gi" }), &json!({ "cpu": "1", "memory": "1Gi" }));
     old["apiVersion"] = json!("scheduling.sigs.k8s.io/v1alpha1");
     world.put(old);
     world.put(asking("ns2", "a", "1Gi", MID));

@@ -5,7 +5,7 @@ use supercargo_testkit::{PodBuilder, ReadsCheck, TestCluster, check_points, clus
 
 use super::*;
 
-fn quota(namespace: &str, min: Value, max: Value) -> Value {
+fn quota(namespace: &str, min: &Value, max: &Value) -> Value {
     json!({
         "apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "ElasticQuota",
         "metadata": { "namespace": namespace, "name": "quota" }, "spec": { "min": min, "max": max },
@@ -21,7 +21,7 @@ fn two_quotas() -> TestCluster {
     let amount = |memory: &str| json!({ "cpu": "0", "memory": memory });
     ["ns1", "ns2"]
         .into_iter()
-        .fold(cluster, |cluster, namespace| cluster.with(quota(namespace, amount("1000"), amount("2000"))))
+        .fold(cluster, |cluster, namespace| cluster.with(quota(namespace, &amount("1000"), &amount("2000"))))
 }
 
 #[test]
@@ -87,5 +87,5 @@ fn whoever_asks_hears_who_has_what() {
 fn it_is_what_it_declares() {
     check_points!(CapacityScheduling);
     let amount = json!({ "cpu": "1", "memory": "1Gi" });
-    ReadsCheck::of::<CapacityScheduling>().object(quota("default", amount.clone(), amount)).check();
+    ReadsCheck::of::<CapacityScheduling>().object(quota("default", &amount, &amount)).check();
 }
