@@ -42,7 +42,10 @@ fn every_score_is_as_good_as_any() {
         }
     }
     let scores: Vec<String> = (0..=10).map(|score| (score * 10).to_string()).collect();
-    assert!(counts.len() == scores.len() && scores.iter().all(|score| counts.contains_key(score)), "{counts:?}");
+    assert!(
+        counts.len() == scores.len() && scores.iter().all(|score| counts.contains_key(score)),
+        "{counts:?}"
+    );
     assert!(counts.values().all(|count| (250..480).contains(count)), "{counts:?}");
 }
 
