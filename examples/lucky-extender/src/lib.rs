@@ -30,7 +30,11 @@ impl Plugin for Lucky {
 
 impl Filter for Lucky {
     fn filter(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Status {
-        if draw(cycle, node, "filter") % 2 == 0 { Status::success() } else { Status::unschedulable(UNLUCKY) }
+        if draw(cycle, node, "filter").is_multiple_of(2) {
+            Status::success()
+        } else {
+            Status::unschedulable(UNLUCKY)
+        }
     }
 }
 
