@@ -50,6 +50,8 @@ class Bindings(Case):
         return pod(name, cpu="1", nodeSelector={"kubernetes.io/hostname": place}, **options)
 
     def assert_bound_once(self, name):
+        # The audit log is written after the binding, and the watch may tell first.
+        wait(f"the binding of {name} is in the audit log", lambda: self.asked(name))
         self.assertEqual(len(self.asked(name)), 1, f"bindings of {name}")
 
     def test_it_took_effect_and_is_answered_otherwise(self):

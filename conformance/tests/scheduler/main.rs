@@ -177,6 +177,23 @@ fn preemption_evicts_waits_for_the_victim_to_go_and_then_takes_its_place() {
 }
 
 #[test]
+fn a_victim_is_told_also_where_the_preemptor_is_bound_before_the_eviction_is_answered() {
+    let mut world = World::new();
+    world.put(node("n1").cpu("2"));
+    world.put(pod("low").cpu("2").on("n1").started(1));
+    world.set_slow(true);
+    world.put(pod("high").cpu("2").priority(10));
+    world.run();
+    // The watch tells first that the victim is gone, and the API server binds the preemptor meanwhile.
+    world.remove("Pod low");
+    world.pass(2);
+    world.change("Pod high", &json!({ "spec": { "nodeName": "n1" } }));
+    world.set_slow(false);
+    let log = world.catch_up();
+    assert_eq!(only(&log, "Preempted"), ["Preempted on low: Preempted by pod high on node n1"]);
+}
+
+#[test]
 fn a_preemptor_whose_victim_cannot_be_evicted_is_tried_again() {
     let mut world = World::new();
     world.put(node("n1").cpu("2"));

@@ -80,47 +80,49 @@ impl Scheduler {
     }
 
     fn evict(&mut self, preemptor: &Arc<Pod>, victim: Arc<Pod>, now: Timestamp) {
+        let Some(eviction) = self.evictions.get(&preemptor.uid) else { return };
+        let (round, node) = (eviction.round, eviction.node.clone());
         // A victim that nobody is binding yet need not be deleted: it only loses its place.
         if self.bindings.get(&victim.uid).is_some_and(Binding::can_be_stopped) {
             let error = format!("preempted by pod {} in the scheduler's memory", preemptor.uid);
             self.fail_binding(&victim.uid, Failure::error(error), now);
-            self.tell_victim(preemptor, &victim, " (in kube-scheduler memory).");
+            self.tell_victim(preemptor, &victim, &node, " (in kube-scheduler memory).");
             self.evicted(&preemptor.uid, &victim, now);
             return;
         }
-        let Some(eviction) = self.evictions.get(&preemptor.uid) else { return };
-        let (round, node) = (eviction.round, eviction.node.clone());
         self.observe(Observation::Evicting { victim: victim.clone(), preemptor: preemptor.clone(), node });
-        let waiter = Waiter::Eviction { preemptor: preemptor.uid.clone(), round, victim: victim.clone() };
+        let waiter = Waiter::Eviction { preemptor: preemptor.clone(), round, victim: victim.clone() };
         self.order_and_wait(Effect::Evict { victim, preemptor: preemptor.clone() }, waiter);
     }
 
     pub(super) fn conclude_eviction(
         &mut self,
-        preemptor: &Arc<str>,
+        preemptor: &Arc<Pod>,
         round: u64,
         victim: &Arc<Pod>,
         conclusion: &Conclusion,
         now: Timestamp,
     ) {
-        let current = self.evictions.get(preemptor).filter(|eviction| eviction.round == round);
-        let Some(eviction) = current else { return self.observe(Observation::AnswerDropped) };
-        let pod = eviction.preemptor.clone();
-        if let Some(error) = conclusion.error() {
-            self.observe(Observation::NotEvicted {
-                victim: victim.clone(),
-                preemptor: pod,
-                error: error.to_owned(),
-            });
-            // Whether the pod fits has to be found out anew. Upstream does so at once, and again and again if it may not
-            // evict anybody.
-            self.observe_eviction(preemptor, false, now);
-            self.forget_eviction(preemptor);
-            self.with_queue(now, |queue, context| queue.retry(context, preemptor));
-        } else {
-            self.tell_victim(&pod, victim, "");
-            self.evicted(preemptor, victim, now);
+        let error = conclusion.error();
+        if error.is_none() {
+            // Also where the answer comes late: the watch may tell first that the victim is gone, and the preemptor be bound by then.
+            self.tell_victim(preemptor, victim, victim.node_name.as_deref().unwrap_or_default(), "");
         }
+        let uid = &preemptor.uid;
+        if self.evictions.get(uid).is_none_or(|eviction| eviction.round != round) {
+            return self.observe(Observation::AnswerDropped);
+        }
+        let Some(error) = error else { return self.evicted(uid, victim, now) };
+        self.observe(Observation::NotEvicted {
+            victim: victim.clone(),
+            preemptor: preemptor.clone(),
+            error: error.to_owned(),
+        });
+        // Whether the pod fits has to be found out anew. Upstream does so at once, and again and again if it may not
+        // evict anybody.
+        self.observe_eviction(uid, false, now);
+        self.forget_eviction(uid);
+        self.with_queue(now, |queue, context| queue.retry(context, uid));
     }
 
     /// A victim is on its way out.
@@ -164,11 +166,7 @@ impl Scheduler {
         self.preempting.clear();
     }
 
-    fn tell_victim(&mut self, preemptor: &Arc<Pod>, victim: &Arc<Pod>, how: &str) {
-        let node = self
-            .evictions
-            .get(&preemptor.uid)
-            .map_or_else(|| Arc::from(""), |eviction| eviction.node.clone());
+    fn tell_victim(&mut self, preemptor: &Arc<Pod>, victim: &Arc<Pod>, node: &str, how: &str) {
         self.record(Notice {
             about: Subject::Pod(victim.clone()),
             reporter: Arc::from(&*preemptor.spec.scheduler_name),

@@ -154,7 +154,7 @@ enum Waiter {
     /// A binding that does not know whether its pod is bound.
     LookUp(Asked),
     /// The pod that this victim makes room for, by the round of its eviction.
-    Eviction { preemptor: Arc<str>, round: u64, victim: Arc<Pod> },
+    Eviction { preemptor: Arc<Pod>, round: u64, victim: Arc<Pod> },
     /// The attempt of this number, for which an extender is asked.
     Consultation { pod: Arc<str>, attempt: u64, extender: usize },
     /// A plugin that observes, and that ordered this.
