@@ -66,3 +66,83 @@ class Definitions(Community):
         # They are those of the folder.
         again = self.kubectl("apply", "-f", str(printed))
         self.assertEqual([line for line in again.splitlines() if not line.endswith(" unchanged")], [], again)
+
+OLD_GROUP = "scheduling.sigs.k8s.io"
+OLD_LABEL = "pod-group.scheduling.sigs.k8s.io"
+
+
+class Plugins(Community):
+    """Both plugins with custom resources of their own, and events about those."""
+
+    plugins = Definitions.plugins
+
+    def about(self, name, reason):
+        """What is told about an object."""
+        return [event["note"] for event in self.events(name, reason)]
+
+    def wait_told(self, name, reason, words):
+        wait(f"{name} has the event {reason}", lambda: [note for note in self.about(name, reason) if words in note], 10,
+             say=lambda: str([(event["reason"], event["note"]) for event in self.events(name)]))
+
+
+@ours_only
+class OldNames(Plugins):
+    """The definitions under the name that their API group had before."""
+
+    definitions = ()
+
+    def setUp(self):
+        super().setUp()
+        for file in CRDS.glob("scheduling.x-k8s.io_*.yaml"):
+            old = self.folder / file.name
+            old.write_text(file.read_text().replace("scheduling.x-k8s.io", OLD_GROUP))
+            self.kubectl("apply", "-f", str(old))
+        self.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=20s")
+
+    def test_they_count_and_are_warned_of(self):
+        self.create("nodes", node("only"))
+        objects = [elastic_quota({"cpu": "1"}, {"cpu": "1"}), pod_group("pair", 2)]
+        for item in objects:
+            item["apiVersion"] = f"{OLD_GROUP}/v1alpha1"
+            plural = f"{item['kind'].lower()}s"
+            self.api.call("POST", f"/apis/{item['apiVersion']}/namespaces/default/{plural}", item)
+        self.start()
+        for name in ("quota", "pair"):
+            self.wait_told(name, "OldApiGroup", f"{OLD_GROUP} is the old name of scheduling.x-k8s.io")
+        member = lambda number: pod(f"member-{number}", cpu="500m", labels={OLD_LABEL: "pair"}, schedulerName=NAME)
+        self.create("pods", member(0))
+        self.wait_told("member-0", "FailedScheduling", "cannot find enough sibling pods")
+        self.create("pods", member(1))
+        for number in range(2):
+            self.wait_bound(f"member-{number}")
+        self.create("pods", pod("late", cpu="500m", schedulerName=NAME))
+        self.wait_told("late", "FailedScheduling", "is more than Max")
+
+
+@ours_only
+class OddObjects(Plugins):
+    """What makes no sense is told of on the object, and stops nobody."""
+
+    def test_odd_quotas_and_groups(self):
+        self.create("nodes", node("only"))
+        self.start()
+        self.create("elasticquotas", elastic_quota({"cpu": "3"}, {"cpu": "2"}, "quota"), elastic_quota({"cpu": "1"}, {"cpu": "1"}, "second"))
+        self.create("podgroups", pod_group("huge", 10**9), pod_group("hasty", 1, scheduleTimeoutSeconds=-5))
+        self.wait_told("quota", "InvalidElasticQuota", "spec.min.cpu is 3, which is more than spec.max.cpu, 2")
+        self.wait_told("second", "DuplicateElasticQuota", "another ElasticQuota, quota, which counts")
+        self.wait_told("huge", "InvalidPodGroup", "no more than 65535 pods can go together")
+        self.wait_told("hasty", "InvalidPodGroup", "spec.scheduleTimeoutSeconds is below 0")
+        # The API server refuses what the definition does not allow.
+        refused = self.api.raw("POST", "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups", pod_group("none", 0))
+        self.assertEqual(refused[0], 422, refused[1])
+        in_group = lambda name, group: pod(name, cpu="500m", labels={GROUP_LABEL: group}, schedulerName=NAME)
+        self.create("pods", in_group("stuck", "huge"))
+        self.wait_told("stuck", "FailedScheduling", "minMember of group: 1000000000")
+        self.create("pods", in_group("quick", "hasty"), pod("plain", cpu="1", schedulerName=NAME))
+        for name in ("quick", "plain"):
+            self.wait_bound(name)
+        # Up to the max, and no further.
+        self.create("pods", pod("late", cpu="1", schedulerName=NAME))
+        self.wait_told("late", "FailedScheduling", "is more than Max")
+        self.api.delete("pods", "plain")
+        self.wait_bound("late", 20)
