@@ -116,6 +116,9 @@ class Watched(Load):
                 code, text = self.scheduler.get("/readyz?verbose")
                 self.assertEqual(code, 200, text)
                 self.assertIn(f"query {QUERY}: ", text)
+                # Who asks the scheduler about a pod hears what it was decided without.
+                code, text = self.scheduler.get(f"/debug/decisions/default/web-{self.pods}", user="admin")
+                self.assertEqual((code, f"query {QUERY}: " in str(json.loads(text).get("lacks"))), (200, facts == 0), text)
                 self.scheduler.process.kill()
 
 

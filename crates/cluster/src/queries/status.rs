@@ -45,6 +45,13 @@ impl QueryStatuses {
         self.lock().iter().map(|(name, status)| status.line(name)).collect()
     }
 
+    /// How it goes with the queries of which nothing is known now.
+    pub fn unanswered(&self) -> Vec<String> {
+        let statuses = self.lock();
+        let unanswered = statuses.iter().filter(|(_, status)| status.facts == 0);
+        unanswered.map(|(name, status)| status.line(name).summary).collect()
+    }
+
     /// How many facts there are of each query.
     pub(crate) fn note_facts(&self, facts: &BTreeMap<String, usize>) {
         for (name, status) in self.lock().iter_mut() {

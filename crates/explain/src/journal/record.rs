@@ -20,6 +20,9 @@ pub struct PodReport {
     /// Why it schedules no pod at all now, whatever the queue says; empty if it does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holds: Vec<String>,
+    /// What plugins go by and it does not know now: kinds that the API server does not have, queries without an answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacks: Vec<String>,
     /// Where the pod is, if it waits or is on its way to a node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<PlaceReport>,

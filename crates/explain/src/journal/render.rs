@@ -71,6 +71,9 @@ pub(crate) fn push_report(text: &mut String, asked: &Asked) {
     for hold in &report.holds {
         text.push_str(&format!("  no pod is scheduled there now: {hold}\n"));
     }
+    for lack in &report.lacks {
+        text.push_str(&format!("  decided there without: {lack}\n"));
+    }
     if let Some(waits) = &report.waits {
         text.push_str(&format!("  now: {}\n", place(waits, report)));
     }

@@ -188,6 +188,7 @@ fn eventful() -> PodReport {
         time: Timestamp::from_seconds(NOON),
         leads: true,
         holds: Vec::new(),
+        lacks: Vec::new(),
         waits: None,
         decisions: journal.recall("default", "a"),
     }
@@ -255,6 +256,7 @@ fn places_are_told_in_a_sentence() {
             time: now,
             leads: true,
             holds: Vec::new(),
+            lacks: Vec::new(),
             waits: Some(whereabouts.into()),
             decisions: Vec::new(),
         };
@@ -274,6 +276,7 @@ fn a_scheduler_that_does_not_schedule_says_why() {
         time: Timestamp::from_seconds(NOON),
         leads: false,
         holds: vec!["replica-b leads".to_owned(), "waiting for the first list of nodes".to_owned()],
+        lacks: vec!["query load: no answer in 12 s".to_owned()],
         waits: Some(whereabouts.into()),
         decisions: Vec::new(),
     };
@@ -285,6 +288,7 @@ what the scheduler decided for default/a (it, which does not schedule now):
   nothing that it remembers
   no pod is scheduled there now: replica-b leads
   no pod is scheduled there now: waiting for the first list of nodes
+  decided there without: query load: no answer in 12 s
   now: in the queue for 2m30s, to be tried when it schedules; tried 0 times so far
 "
     );

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
-use supercargo_cluster::{Command, Heartbeat, Progress};
+use supercargo_cluster::{Command, Heartbeat, Progress, QueryStatuses};
 use supercargo_engine::Located;
 use supercargo_engine::{Decision, Observation};
 use supercargo_explain::{Journal, PodReport};
@@ -27,6 +27,7 @@ pub(super) struct DecisionsPage {
     pub(super) journal: SharedJournal,
     pub(super) commands: mpsc::Sender<Command>,
     pub(super) holds: Holds,
+    pub(super) queries: QueryStatuses,
 }
 
 /// Says why no pod is scheduled, if none is.
@@ -87,6 +88,7 @@ impl DecisionsPage {
             time: now,
             leads,
             holds: self.holds.reasons(),
+            lacks: self.holds.progress.absences().into_iter().chain(self.queries.unanswered()).collect(),
             waits: whereabouts.map(Into::into),
             decisions: self.journal.lock().recall(&namespace, &name),
         };

@@ -271,7 +271,12 @@ impl Running {
             missing_rights: server.missing_rights(),
             watchdog: election.as_ref().map(Election::watchdog),
             config,
-            decisions: DecisionsPage { journal, commands: commands.clone(), holds },
+            decisions: DecisionsPage {
+                journal,
+                commands: commands.clone(),
+                holds,
+                queries: driver.queries(),
+            },
             plugins: plugin_pages.clone(),
             flags: flags.shown.clone(),
         };
