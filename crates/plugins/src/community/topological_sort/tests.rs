@@ -1,7 +1,8 @@
 //! The order, and what the plugin declares. What the controller writes is in `conformance/tests/network_aware.rs`.
 
 use serde_json::{Value, json};
-use supercargo_model::Timestamp;
+use supercargo_framework::{Conclusion, Effect};
+use supercargo_model::{ObjectKey, Timestamp};
 use supercargo_testkit::{
     PodBuilder, ReadsCheck, TestCluster, args_of, check_points, cluster, pod, problems_of, trial,
 };
@@ -93,6 +94,21 @@ fn workloads_go_in_their_turns() {
     ] {
         assert_eq!(goes_first(a, b), [ours, upstream], "{what}");
     }
+}
+
+#[test]
+fn definitions_without_a_status_of_their_own_will_do() {
+    let answered = |subresource, conclusion: &Conclusion| {
+        let key = ObjectKey { namespace: "default".into(), name: "shop".into() };
+        let order = Effect::Patch { kind: AppGroup::ID, key, subresource, patch: json!({ "status": {} }) };
+        trial::<TopologicalSort>().answered(&mut scene(), &order, conclusion)
+    };
+    let gone = Conclusion::Gone { error: "the server could not find the requested resource".to_owned() };
+    assert_eq!(answered(Some("status"), &gone), ["order: patch appgroups default/shop"]);
+    assert_eq!(answered(None, &gone), [""; 0]);
+    assert_eq!(answered(Some("status"), &Conclusion::Done), [""; 0]);
+    let away = answered(Some("status"), &Conclusion::not_done("away"));
+    assert!(away.len() == 1 && away[0].starts_with("wake: "), "{away:?}");
 }
 
 #[test]
