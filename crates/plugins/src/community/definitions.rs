@@ -5,6 +5,7 @@ use supercargo_model::{Kind, KindId};
 
 use super::capacity_scheduling::ElasticQuota;
 use super::coscheduling::PodGroup;
+use super::node_resource_topology_match::NodeResourceTopology;
 
 /// The definition of a custom resource.
 #[derive(Clone, Debug)]
@@ -15,17 +16,19 @@ pub struct Definition {
     /// Where upstream's API was approved, without which no group that ends in `k8s.io` is taken.
     approved: &'static str,
     description: &'static str,
-    /// The schema of `spec`.
+    /// The schema of `spec`; null if there is none.
     pub spec: Value,
-    /// The schema of `status`.
+    /// The schema of `status`; null if there is none.
     pub status: Value,
+    /// The schema of everything, where there is neither. Such objects belong to no namespace.
+    pub whole: Option<Value>,
     /// The columns that `kubectl get` prints before the age: name, type, path.
     columns: &'static [(&'static str, &'static str, &'static str)],
 }
 
 /// The definitions of the custom resources that come with Supercargo.
 pub fn definitions() -> Vec<Definition> {
-    vec![elastic_quota(), pod_group()]
+    vec![elastic_quota(), pod_group(), node_resource_topology()]
 }
 
 fn elastic_quota() -> Definition {
@@ -39,6 +42,7 @@ fn elastic_quota() -> Definition {
             ("min", amounts("What the pods of the namespace are guaranteed.")),
         ]),
         status: object([("used", amounts("What the running pods of the namespace ask for."))]),
+        whole: None,
         columns: &[("Used", "string", ".status.used"), ("Max", "string", ".spec.max")],
     }
 }
@@ -64,6 +68,7 @@ fn pod_group() -> Definition {
             ("running", number(Some(0), "How many pods of the group run.")),
             ("succeeded", number(Some(0), "How many pods of the group have ended well.")),
         ]),
+        whole: None,
         columns: &[
             ("Phase", "string", ".status.phase"),
             ("MinMember", "integer", ".spec.minMember"),
@@ -71,6 +76,44 @@ fn pod_group() -> Definition {
             ("Succeeded", "integer", ".status.succeeded"),
             ("Failed", "integer", ".status.failed"),
         ],
+    }
+}
+
+fn node_resource_topology() -> Definition {
+    let attributes = |what: &str| {
+        let attribute = object([("name", text("What it is about.")), ("value", text("What it says."))]);
+        list(required(attribute, &["name", "value"]), what)
+    };
+    let cost = object([("name", text("The other zone.")), ("value", long_number("How far it is, such as 20."))]);
+    let resource = object([
+        ("allocatable", quantity("What there is for pods.")),
+        ("available", quantity("What is left for pods.")),
+        ("capacity", quantity("What there is altogether.")),
+        ("name", text("The resource.")),
+    ]);
+    let resource = required(resource, &["allocatable", "available", "capacity", "name"]);
+    let zone = object([
+        ("attributes", attributes("What else is known of the zone.")),
+        ("costs", list(required(cost, &["name", "value"]), "How far it is to which zone.")),
+        ("name", text("Which zone it is: node-0 for the first NUMA node.")),
+        ("parent", text("The zone that it is a part of.")),
+        ("resources", list(resource, "What the zone has.")),
+        ("type", text("What kind of zone it is: Node for a NUMA node.")),
+    ]);
+    let policies = "How the kubelet places containers, by one word; attributes say it today.";
+    Definition {
+        kind: NodeResourceTopology::ID,
+        short_names: &["node-res-topo"],
+        approved: "https://github.com/kubernetes/enhancements/pull/1870",
+        description: "What is left in each NUMA zone of the node of the same name.",
+        spec: Value::Null,
+        status: Value::Null,
+        whole: Some(object([
+            ("attributes", attributes("How the kubelet places containers, and which pods are counted.")),
+            ("topologyPolicies", list(json!({ "type": "string" }), policies)),
+            ("zones", list(required(zone, &["name", "type"]), "The zones of the node.")),
+        ])),
+        columns: &[],
     }
 }
 
@@ -82,11 +125,26 @@ impl Definition {
             |(name, kind, path): &(&str, &str, &str)| json!({ "name": name, "type": kind, "jsonPath": path });
         let age = ("Age", "date", ".metadata.creationTimestamp");
         let columns: Vec<Value> = self.columns.iter().chain([&age]).map(column).collect();
-        let schema = json!({
-            "description": self.description,
-            "type": "object",
-            "properties": { "spec": self.spec, "status": self.status },
+        let (scope, properties, subresources) = match &self.whole {
+            None => (
+                "Namespaced",
+                json!({ "spec": self.spec, "status": self.status }),
+                Some(json!({ "status": {} })),
+            ),
+            Some(whole) => ("Cluster", whole["properties"].clone(), None),
+        };
+        let schema =
+            json!({ "description": self.description, "type": "object", "properties": properties });
+        let mut served = json!({
+            "name": version,
+            "served": true,
+            "storage": true,
+            "schema": { "openAPIV3Schema": schema },
+            "additionalPrinterColumns": columns,
         });
+        if let Some(subresources) = subresources {
+            served["subresources"] = subresources;
+        }
         json!({
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
@@ -103,15 +161,8 @@ impl Definition {
                     "singular": kind.to_lowercase(),
                     "shortNames": self.short_names,
                 },
-                "scope": "Namespaced",
-                "versions": [{
-                    "name": version,
-                    "served": true,
-                    "storage": true,
-                    "schema": { "openAPIV3Schema": schema },
-                    "subresources": { "status": {} },
-                    "additionalPrinterColumns": columns,
-                }],
+                "scope": scope,
+                "versions": [served],
             },
         })
     }
@@ -123,22 +174,42 @@ fn object<const COUNT: usize>(properties: [(&str, Value); COUNT]) -> Value {
     json!({ "type": "object", "properties": properties })
 }
 
+/// An object whose fields must all be there that are named.
+fn required(mut object: Value, fields: &[&str]) -> Value {
+    object["required"] = fields.into();
+    object
+}
+
+fn list(items: Value, description: &str) -> Value {
+    json!({ "description": description, "type": "array", "items": items })
+}
+
 /// Quantities by resource.
 fn amounts(description: &str) -> Value {
+    json!({ "description": description, "type": "object", "additionalProperties": any_quantity() })
+}
+
+fn quantity(description: &str) -> Value {
+    let mut schema = any_quantity();
+    schema["description"] = description.into();
+    schema
+}
+
+fn any_quantity() -> Value {
     /// What Kubernetes itself takes for a quantity.
     const QUANTITY: &str = concat!(
         r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))",
         r"(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
     );
     json!({
-        "description": description,
-        "type": "object",
-        "additionalProperties": {
-            "anyOf": [{ "type": "integer" }, { "type": "string" }],
-            "pattern": QUANTITY,
-            "x-kubernetes-int-or-string": true,
-        },
+        "anyOf": [{ "type": "integer" }, { "type": "string" }],
+        "pattern": QUANTITY,
+        "x-kubernetes-int-or-string": true,
     })
+}
+
+fn long_number(description: &str) -> Value {
+    json!({ "description": description, "type": "integer", "format": "int64" })
 }
 
 fn number(minimum: Option<i64>, description: &str) -> Value {

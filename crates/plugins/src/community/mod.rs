@@ -7,6 +7,7 @@ pub mod capacity_scheduling;
 pub mod coscheduling;
 mod definitions;
 mod node_metadata;
+pub mod node_resource_topology_match;
 mod node_resources_allocatable;
 mod normalize;
 mod pod_state;
@@ -20,6 +21,7 @@ pub use capacity_scheduling::CapacityScheduling;
 pub use coscheduling::Coscheduling;
 pub use definitions::{Definition, definitions};
 pub use node_metadata::{NodeMetadata, NodeMetadataArgs};
+pub use node_resource_topology_match::NodeResourceTopologyMatch;
 pub use node_resources_allocatable::{
     NodeResourcesAllocatable, NodeResourcesAllocatableArgs, ResourceWeight,
 };
@@ -41,6 +43,7 @@ pub(crate) fn register(registry: &mut Registry) -> Result<(), DuplicatePlugin> {
     registry.register::<Coscheduling>()?;
     registry.register::<QosSort>()?;
     registry.register::<NodeMetadata>()?;
+    registry.register::<NodeResourceTopologyMatch>()?;
     registry.register::<PodState>()?;
     registry.register::<NodeResourcesAllocatable>()?;
     registry.register::<PreemptionToleration>()?;
