@@ -165,6 +165,29 @@ impl TopologyMemory {
         true
     }
 
+    /// Whether a topology that has all pods of its node counted, but for some of those that were assumed, says anything new.
+    pub(super) fn is_news(
+        &self,
+        node: &str,
+        topology: &NodeResourceTopology,
+        is_missing: impl Fn(&str) -> bool,
+    ) -> bool {
+        self.get(node).is_none_or(|known| {
+            known.is_foreign
+                || *known.topology != *topology
+                || known.assumed.iter().any(|pod| !is_missing(&pod.uid))
+        })
+    }
+
+    /// A topology says nothing new: without pods that it lacks, there is nothing that is not known.
+    pub(super) fn trust(&mut self, node: &Arc<str>) {
+        if self.nodes.get(node).is_some_and(|known| known.is_suspected && known.assumed.is_empty())
+            && let Some(known) = self.nodes.get_mut(node)
+        {
+            known.is_suspected = false;
+        }
+    }
+
     /// A topology has all pods of its node counted, but for some of those that were assumed.
     pub(super) fn learn(
         &mut self,
@@ -176,7 +199,11 @@ impl TopologyMemory {
         if let Some(known) = self.forget(node) {
             assumed = known.assumed.into_iter().filter(|pod| is_missing(&pod.uid)).collect();
         }
-        self.nodes.insert(node.clone(), KnownNode::new(topology, assumed));
+        let mut known = KnownNode::new(topology, assumed);
+        if !known.assumed.is_empty() {
+            known.changed = Some(self.changes.note(node, None));
+        }
+        self.nodes.insert(node.clone(), known);
     }
 
     /// A topology has changed: it counts at once if nothing was counted on top of the one before.

@@ -163,8 +163,13 @@ impl NodeResourceTopologyMatch {
             let is_missing = |uid: &str| {
                 context.fixes.numa_resync_pending_pods && !pods.iter().any(|pod| *pod.uid == *uid)
             };
-            acts.memory::<TopologyMemory>().learn(&name, topology, is_missing);
-            acts.node_changed(&name);
+            let memory = acts.memory::<TopologyMemory>();
+            if memory.is_news(&name, &topology, is_missing) {
+                memory.learn(&name, topology, is_missing);
+                acts.node_changed(&name);
+            } else {
+                memory.trust(&name);
+            }
         }
     }
 

@@ -12,7 +12,9 @@ use supercargo_framework::{
     Profile, QueueRank, QueueSort, QueuedPod, Reads, Registry,
 };
 use supercargo_model::NodeRef;
-use supercargo_plugins::community::{CapacityScheduling, Coscheduling, QosSort};
+use supercargo_plugins::community::{
+    CapacityScheduling, Coscheduling, NodeResourceTopologyMatch, QosSort,
+};
 use supercargo_plugins::qos_aware::QosAware;
 
 use super::NOW;
@@ -73,6 +75,13 @@ pub(super) fn add_qos_aware(profile: &mut Profile) -> anyhow::Result<()> {
 pub(super) fn add_quotas(profile: &mut Profile) -> anyhow::Result<()> {
     profile.post_filter.clear();
     samples::add::<CapacityScheduling>(profile, 0);
+    Ok(())
+}
+
+/// Pods are taken off the zones of their nodes.
+pub(super) fn add_topologies(profile: &mut Profile) -> anyhow::Result<()> {
+    let args = json!({ "cacheResyncPeriodSeconds": 5 });
+    samples::add_with::<NodeResourceTopologyMatch>(profile, 1, Some(&args));
     Ok(())
 }
 
