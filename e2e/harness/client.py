@@ -40,6 +40,7 @@ PATHS = {
     "gangs": "/apis/example.com/v1/namespaces/{}/gangs",
     "podgroups": "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/{}/podgroups",
     "elasticquotas": "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/{}/elasticquotas",
+    "noderesourcetopologies": "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies",
 }
 
 

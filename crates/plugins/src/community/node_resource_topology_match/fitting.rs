@@ -139,3 +139,6 @@ impl<'a> Search<'a> {
         ) || self.allocatable.scalar(name).is_some()
     }
 }
+
+#[cfg(test)]
+mod tests;

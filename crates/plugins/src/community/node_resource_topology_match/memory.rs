@@ -230,15 +230,11 @@ impl TopologyMemory {
         Some(known)
     }
 
-    /// Another scheduler gave a node a pod, or changed one there. Whether that is news.
-    pub(super) fn suspect_foreign(&mut self, node: &Arc<str>) -> bool {
-        if self.nodes.get(node).is_none_or(|known| known.is_foreign) {
-            return false;
-        }
+    /// Another scheduler gave a node a pod, or a pod of another one changed there.
+    pub(super) fn suspect_foreign(&mut self, node: &Arc<str>) {
         if let Some(known) = self.nodes.get_mut(node) {
             known.is_foreign = true;
         }
-        true
     }
 
     /// A pod does not fit on a node, perhaps only because of what is not known.
@@ -306,3 +302,6 @@ impl Changes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -92,6 +92,8 @@ const STALE: &str = "invalid node topology data";
 /// - A pod that is gone is no longer taken off its node's zones. Pods that have run their course count for no fingerprint. Pods that the
 ///   plugin rejected are tried again when a topology counts, or a node is free, again.
 /// - The class of a pod (`Guaranteed`) is what follows from its requests and limits.
+/// - Profiles share what is remembered, by the arguments of the first that has the plugin. Upstream has a cache for each, which knows nothing of the
+///   others.
 /// - Under the policy `restricted` every pod passes, as upstream.
 #[derive(Debug)]
 pub struct NodeResourceTopologyMatch {

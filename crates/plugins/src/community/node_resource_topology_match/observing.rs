@@ -140,11 +140,8 @@ impl NodeResourceTopologyMatch {
             PodsMode::OnlyExclusive => holds_exclusively(&pod.spec, &known.topology),
             PodsMode::All | PodsMode::Autodetect => true,
         };
-        if counts
-            && !acts.is_responsible_for(&pod.spec.scheduler_name)
-            && acts.memory::<TopologyMemory>().suspect_foreign(node)
-        {
-            acts.node_changed(node);
+        if counts && !acts.is_responsible_for(&pod.spec.scheduler_name) {
+            acts.memory::<TopologyMemory>().suspect_foreign(node);
         }
     }
 
