@@ -185,7 +185,8 @@ fn a_node_is_given_to_one_pod_at_a_time() {
 
 /// A zone with two pods, and another one with a third; all of it is taken.
 fn full_world(mode: &str) -> World {
-    let args = format!("{{cacheResyncPeriodSeconds: 5, cache: {{informerMode: Shared}}, preemptionMode: {mode}}}");
+    let args =
+        format!("{{cacheResyncPeriodSeconds: 5, cache: {{informerMode: Shared}}, preemptionMode: {mode}}}");
     let mut world = world_with(&args, &[]);
     world.put(node("n1").cpu("8").memory("16Gi"));
     for (name, cores) in [("p0", 2), ("p1", 2), ("p2", 4)] {
@@ -226,7 +227,8 @@ fn preemption_frees_one_zone_and_not_half_of_two() {
 
 #[test]
 fn odd_topologies_keep_no_pod_waiting() {
-    for args in ["{}", COUNTING, "{discardReservedNodes: true}", "{scoringStrategy: {type: LeastNUMANodes}}"] {
+    for args in ["{}", COUNTING, "{discardReservedNodes: true}", "{scoringStrategy: {type: LeastNUMANodes}}"]
+    {
         let mut world = world_with(args, &[]);
         world.put(node("n1").cpu("8").memory("16Gi"));
         for object in [

@@ -263,7 +263,8 @@ impl Engine {
         let before = self.memories.clone();
         let context = self.options.context(self.cluster.snapshot(), &before, now, self.attempts);
         let mut cycle = Cycle::resume(pod, context, std::mem::take(state));
-        let mut acting = Acting { memories: &mut self.memories, asked: &mut self.acts, profiles: &self.profiles };
+        let mut acting =
+            Acting { memories: &mut self.memories, asked: &mut self.acts, profiles: &self.profiles };
         let result = act(profile, &mut cycle, &mut acting);
         *state = cycle.into_state();
         result
@@ -277,7 +278,8 @@ impl Engine {
     ) -> R {
         let before = self.memories.clone();
         let context = self.options.context(self.cluster.snapshot(), &before, now, self.attempts);
-        let mut acting = Acting { memories: &mut self.memories, asked: &mut self.acts, profiles: &self.profiles };
+        let mut acting =
+            Acting { memories: &mut self.memories, asked: &mut self.acts, profiles: &self.profiles };
         act(&self.profiles, &context, &mut acting)
     }
 

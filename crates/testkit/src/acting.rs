@@ -22,7 +22,10 @@ pub(crate) fn act<R>(
     profile.declare_memories(&mut after);
     let mut asked = AskedActs::default();
     let context = Context { cluster: &snapshot, memories: &before, ..cluster.context() };
-    let result = step(context, &mut Acts::new(name_of(profile), &mut after, &mut asked).among(std::slice::from_ref(profile)));
+    let result = step(
+        context,
+        &mut Acts::new(name_of(profile), &mut after, &mut asked).among(std::slice::from_ref(profile)),
+    );
     cluster.memories = after;
     (result, lines(profile, &mut asked))
 }

@@ -303,7 +303,8 @@ impl Scheduler {
                         continue;
                     }
                     let words = filter_among(&profiles[number], context.clone(), pod, &rows);
-                    let is_own = |status: &Status| status.is_rejected() && status.plugin() == Some(named.name);
+                    let is_own =
+                        |status: &Status| status.is_rejected() && status.plugin() == Some(named.name);
                     let rejected = rows.iter().zip(&words).filter(|(_, word)| is_own(word));
                     let rejected: Vec<Row> = rejected.map(|(row, _)| *row).collect();
                     named.plugin.rejected(context, pod, &rejected, &mut acting.of(named.name));

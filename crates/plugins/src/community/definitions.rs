@@ -84,7 +84,8 @@ fn node_resource_topology() -> Definition {
         let attribute = object([("name", text("What it is about.")), ("value", text("What it says."))]);
         list(required(attribute, &["name", "value"]), what)
     };
-    let cost = object([("name", text("The other zone.")), ("value", long_number("How far it is, such as 20."))]);
+    let cost =
+        object([("name", text("The other zone.")), ("value", long_number("How far it is, such as 20."))]);
     let resource = object([
         ("allocatable", quantity("What there is for pods.")),
         ("available", quantity("What is left for pods.")),
@@ -133,8 +134,7 @@ impl Definition {
             ),
             Some(whole) => ("Cluster", whole["properties"].clone(), None),
         };
-        let schema =
-            json!({ "description": self.description, "type": "object", "properties": properties });
+        let schema = json!({ "description": self.description, "type": "object", "properties": properties });
         let mut served = json!({
             "name": version,
             "served": true,

@@ -71,9 +71,7 @@ pub(super) fn add_topologies(profile: &mut Profile) {
 /// Two NUMA zones of each node, of which no two neighbours have the same left. A zone in ten is too small for a pod of a core.
 pub(super) fn topologies(sizes: Sizes) -> Vec<Value> {
     let zone = |node: usize, number: usize| {
-        let resource = |name: &str, capacity: &str, available: String| {
-            json!({ "name": name, "capacity": capacity, "allocatable": capacity, "available": available })
-        };
+        let resource = |name: &str, capacity: &str, available: String| json!({ "name": name, "capacity": capacity, "allocatable": capacity, "available": available });
         let milli_cores = if (node + number).is_multiple_of(10) { 900 } else { 1_000 + node * 37 % 11 * 100 };
         let mebibytes = 12_000 + node * 53 % 17 * 256;
         json!({

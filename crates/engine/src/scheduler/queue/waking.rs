@@ -19,7 +19,11 @@ impl Queue {
     }
 
     /// Tries the pods again that wait because of a plugin, which knows better by now.
-    pub(in crate::scheduler) fn retry_rejected_by(&mut self, context: &QueueContext<'_>, plugin: &'static str) {
+    pub(in crate::scheduler) fn retry_rejected_by(
+        &mut self,
+        context: &QueueContext<'_>,
+        plugin: &'static str,
+    ) {
         let is_rejected = |slot: &Slot| self.get(*slot).rejectors.contains(plugin);
         let rejected: Vec<Slot> = self.unschedulable.iter().copied().filter(is_rejected).collect();
         for slot in rejected {

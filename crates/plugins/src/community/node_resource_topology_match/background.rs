@@ -28,11 +28,15 @@ pub(super) fn background(
         let Some(most) = zones.iter().filter_map(|zone| zone.available(resource)).max() else { continue };
         let asked = amount(resource, quantity);
         if most < quantity {
-            return Some(format!("no NUMA zone of {name} has {asked} left: {} at most", amount(resource, most)));
+            return Some(format!(
+                "no NUMA zone of {name} has {asked} left: {} at most",
+                amount(resource, most)
+            ));
         }
         together.push(asked);
     }
-    (together.len() > 1).then(|| format!("no NUMA zone of {name} has {} left together", together.join(" and ")))
+    (together.len() > 1)
+        .then(|| format!("no NUMA zone of {name} has {} left together", together.join(" and ")))
 }
 
 /// An amount as people say it: `4 cores`, `2Gi memory`.

@@ -31,8 +31,11 @@ mod tests {
                 "pfp0v001b92008c14168b3a6",
             ),
         ] {
-            let named =
-                |(namespace, name): &(&str, &str)| Pod { namespace: (*namespace).into(), name: (*name).into(), ..Pod::default() };
+            let named = |(namespace, name): &(&str, &str)| Pod {
+                namespace: (*namespace).into(),
+                name: (*name).into(),
+                ..Pod::default()
+            };
             let pods: Vec<Pod> = pods.iter().map(named).collect();
             assert_eq!(fingerprint(&pods), expected);
         }

@@ -37,8 +37,13 @@ pub(super) fn align<'a>(
     if topology.manager.policy != Policy::SingleNumaNode {
         return Ok(());
     }
-    let mut search =
-        Search { topology, zones: Cow::Borrowed(&topology.zones), allocatable, is_guaranteed: is_guaranteed(spec), fixes };
+    let mut search = Search {
+        topology,
+        zones: Cow::Borrowed(&topology.zones),
+        allocatable,
+        is_guaranteed: is_guaranteed(spec),
+        fixes,
+    };
     match topology.manager.scope {
         Scope::Pod => {
             let requests = pod_requests(spec, fixes);
@@ -66,7 +71,8 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn containers(&mut self, spec: &'a PodSpec) -> Result<(), Misfit<'a>> {
         for container in &spec.init_containers {
-            let problem = if container.is_sidecar { CANNOT_ALIGN_SIDECAR } else { CANNOT_ALIGN_INIT_CONTAINER };
+            let problem =
+                if container.is_sidecar { CANNOT_ALIGN_SIDECAR } else { CANNOT_ALIGN_INIT_CONTAINER };
             let place = self.find_for(container, problem)?;
             // As upstream, a sidecar leaves what it takes to the containers beside it.
             if container.is_sidecar && self.fixes.numa_sidecars {
@@ -112,7 +118,8 @@ impl<'a> Search<'a> {
     }
 
     fn fits(&self, requests: &ResourceList, zone: &Zone) -> bool {
-        let wanted = requests.iter().filter(|(name, quantity)| !quantity.is_zero() && self.topology.lists(name));
+        let wanted =
+            requests.iter().filter(|(name, quantity)| !quantity.is_zero() && self.topology.lists(name));
         wanted.into_iter().all(|(name, quantity)| {
             let is_free = !self.is_guaranteed && is_affine(name);
             zone.available(name).is_some_and(|available| is_free || *available >= *quantity)
@@ -133,10 +140,8 @@ impl<'a> Search<'a> {
 
     /// Whether the node has a resource; it always has those that every node has.
     fn is_on_node(&self, name: &str) -> bool {
-        matches!(
-            name,
-            resource::CPU | resource::MEMORY | resource::PODS | resource::EPHEMERAL_STORAGE
-        ) || self.allocatable.scalar(name).is_some()
+        matches!(name, resource::CPU | resource::MEMORY | resource::PODS | resource::EPHEMERAL_STORAGE)
+            || self.allocatable.scalar(name).is_some()
     }
 }
 

@@ -130,10 +130,12 @@ fn take(zones: &mut [Zone], requests: &ResourceList, set: &[usize]) {
 /// How many sets of so many things there are, or a number above [`SETS_MAX`].
 fn count_sets(count: usize, size: usize) -> usize {
     let size = size.min(count - size);
-    (0..size).try_fold(1usize, |sets, chosen| {
-        let sets = sets * (count - chosen) / (chosen + 1);
-        (sets <= SETS_MAX).then_some(sets)
-    }).unwrap_or(SETS_MAX + 1)
+    (0..size)
+        .try_fold(1usize, |sets, chosen| {
+            let sets = sets * (count - chosen) / (chosen + 1);
+            (sets <= SETS_MAX).then_some(sets)
+        })
+        .unwrap_or(SETS_MAX + 1)
 }
 
 /// All sets of so many places, in the order of their members.

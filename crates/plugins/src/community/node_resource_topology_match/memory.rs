@@ -207,7 +207,12 @@ impl TopologyMemory {
     }
 
     /// A topology has changed: it counts at once if nothing was counted on top of the one before.
-    pub(super) fn update(&mut self, node: &Arc<str>, topology: Arc<NodeResourceTopology>, takes_over_policies: bool) {
+    pub(super) fn update(
+        &mut self,
+        node: &Arc<str>,
+        topology: Arc<NodeResourceTopology>,
+        takes_over_policies: bool,
+    ) {
         match self.nodes.get(node) {
             Some(known) if !known.is_settled() => {
                 if takes_over_policies

@@ -31,13 +31,16 @@ pub(super) struct Placement(BTreeMap<u64, u32>);
 
 impl Placement {
     /// What a topology says about the containers of these pods; none if it says nothing, or nothing that can be meant.
-    pub(super) fn of<'a>(topology: &NodeResourceTopology, pods: impl Iterator<Item = &'a Pod>) -> Option<Self> {
+    pub(super) fn of<'a>(
+        topology: &NodeResourceTopology,
+        pods: impl Iterator<Item = &'a Pod>,
+    ) -> Option<Self> {
         let metadata = Metadata::parse(topology.placement.as_deref()?)?;
         let mut hashes: Vec<u64> = Vec::new();
         for pod in pods {
             let is_guaranteed = is_guaranteed(&pod.spec);
-            let pinned =
-                lasting_containers(&pod.spec).filter(|container| is_pinned(is_guaranteed, container, topology));
+            let pinned = lasting_containers(&pod.spec)
+                .filter(|container| is_pinned(is_guaranteed, container, topology));
             hashes.extend(pinned.map(|container| hash_of(pod, container)));
         }
         hashes.sort_unstable();
@@ -152,9 +155,16 @@ mod tests {
 
     #[test]
     fn numbers_are_read_as_exporters_write_them() {
-        for (text, number) in
-            [("!", 0), ("#", 1), ("e", 63), ("f!", 64), ("fe", 127), ("g!", 128), ("~e", 1_663), ("gf!", 1_664)]
-        {
+        for (text, number) in [
+            ("!", 0),
+            ("#", 1),
+            ("e", 63),
+            ("f!", 64),
+            ("fe", 127),
+            ("g!", 128),
+            ("~e", 1_663),
+            ("gf!", 1_664),
+        ] {
             assert_eq!(read_number(text.as_bytes()), Some((number, &b""[..])), "{text}");
         }
         assert_eq!(places("$#f!"), Some(vec![2, 3, 67]));

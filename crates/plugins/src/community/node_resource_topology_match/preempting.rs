@@ -58,7 +58,9 @@ impl NodeResourceTopologyMatch {
             }
             for container in containers {
                 let Some(number) = placement.zone_of(victim, container) else { continue };
-                let Some(zone) = simulated.zones.iter_mut().find(|zone| zone.number == number) else { continue };
+                let Some(zone) = simulated.zones.iter_mut().find(|zone| zone.number == number) else {
+                    continue;
+                };
                 for (name, quantity) in container.resources.requests.iter() {
                     let counts = is_guaranteed || !is_native(name);
                     if !counts || !is_exclusive(is_guaranteed, name, quantity, topology) {

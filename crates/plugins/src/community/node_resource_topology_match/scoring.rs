@@ -66,7 +66,8 @@ fn zone_points(
             Some(left) => {
                 // Whole units, cores too.
                 let (left, wanted) = (left.value(), wanted.value());
-                let kept = if strategy == Strategy::MostAllocated { wanted } else { left.wrapping_sub(wanted) };
+                let kept =
+                    if strategy == Strategy::MostAllocated { wanted } else { left.wrapping_sub(wanted) };
                 kept.wrapping_mul(MAX_NODE_SCORE).checked_div(left).unwrap_or(0)
             }
         };

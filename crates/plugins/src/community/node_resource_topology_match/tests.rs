@@ -83,7 +83,11 @@ fn a_container_needs_a_zone_of_its_own() {
         ("one zone has it", guaranteed("a", &[("3", "1Gi")]), fits),
         ("only two together have it", guaranteed("a", &[("5", "1Gi")]), container),
         ("one zone each", guaranteed("a", &[("3", "1Gi"), ("3", "1Gi")]), fits),
-        ("no zone is left for the third", guaranteed("a", &[("3", "1Gi"), ("3", "1Gi"), ("2", "1Gi")]), container),
+        (
+            "no zone is left for the third",
+            guaranteed("a", &[("3", "1Gi"), ("3", "1Gi"), ("2", "1Gi")]),
+            container,
+        ),
         ("both in one zone", guaranteed("a", &[("3", "1Gi"), ("1", "1Gi"), ("4", "1Gi")]), fits),
         ("nothing is promised to it", pod("a").cpu("9"), fits),
         ("nobody has it", guaranteed("a", &[("1", "9Gi")]), container),
@@ -100,7 +104,8 @@ fn zones_may_have_any_numbers_in_any_order() {
     for scope in ["container", "pod"] {
         for strategy in ["LeastAllocated", "MostAllocated", "BalancedAllocation", "LeastNUMANodes"] {
             let mut cluster = numa_cluster().with(node("n1")).with(topology("n1", scope, &zones));
-            let trial = trial_with::<NodeResourceTopologyMatch>(json!({ "scoringStrategy": { "type": strategy } }));
+            let trial =
+                trial_with::<NodeResourceTopologyMatch>(json!({ "scoringStrategy": { "type": strategy } }));
             let said = trial.filter(&mut cluster, guaranteed("a", &[("3", "1Gi"), ("1", "1Gi")]));
             assert_eq!(said, ["n1: ok"], "{scope} {strategy}");
             let scores = trial.scores(&mut cluster, guaranteed("a", &[("3", "1Gi"), ("1", "1Gi")]));
@@ -116,11 +121,13 @@ fn points_are_those_of_the_specification() {
         ("MostAllocated", ["n1: 27", "n2: 70", "n3: 33"]),
         ("BalancedAllocation", ["n1: 89", "n2: 82", "n3: 100"]),
     ] {
-        let trial = trial_with::<NodeResourceTopologyMatch>(json!({ "scoringStrategy": { "type": strategy } }));
+        let trial =
+            trial_with::<NodeResourceTopologyMatch>(json!({ "scoringStrategy": { "type": strategy } }));
         let scores = trial.scores(&mut three_nodes("pod"), guaranteed("a", &[("2", "20Mi")]));
         assert_eq!(scores, expected, "{strategy}");
     }
-    let trial = trial_with::<NodeResourceTopologyMatch>(json!({ "scoringStrategy": { "type": "LeastNUMANodes" } }));
+    let trial =
+        trial_with::<NodeResourceTopologyMatch>(json!({ "scoringStrategy": { "type": "LeastNUMANodes" } }));
     for (cpu, expected) in [
         ("2", ["n1: 94", "n2: 94", "n3: 94"]),
         ("4", ["n1: 94", "n2: 82", "n3: 94"]),
@@ -136,10 +143,12 @@ fn points_are_those_of_the_specification() {
 #[test]
 fn nothing_asked_for_is_no_division_by_zero() {
     let whole = json!({ "cpu": "1", "memory": "1Gi" });
-    let spec = json!({ "containers": [{ "name": "c" }], "resources": { "requests": whole, "limits": whole } });
+    let spec =
+        json!({ "containers": [{ "name": "c" }], "resources": { "requests": whole, "limits": whole } });
     for strategy in ["LeastAllocated", "MostAllocated", "BalancedAllocation", "LeastNUMANodes"] {
         for scope in ["container", "pod"] {
-            let trial = trial_with::<NodeResourceTopologyMatch>(json!({ "scoringStrategy": { "type": strategy } }));
+            let trial =
+                trial_with::<NodeResourceTopologyMatch>(json!({ "scoringStrategy": { "type": strategy } }));
             let scores = trial.scores(&mut three_nodes(scope), pod("a").with(json!({ "spec": spec })));
             assert_eq!(scores, ["n1: 100", "n2: 100", "n3: 100"], "{strategy} {scope}");
         }
@@ -151,7 +160,8 @@ fn more_zones_than_a_node_says_are_no_less_than_nothing() {
     let zones = [0, 1, 2, 3].map(|number| zone(number, "1", "1Gi"));
     let topology = with_attribute(topology("n1", "pod", &zones), "topologyManagerMaxNUMANodes", "2");
     let mut cluster = numa_cluster().with(node("n1")).with(topology);
-    let trial = trial_with::<NodeResourceTopologyMatch>(json!({ "scoringStrategy": { "type": "LeastNUMANodes" } }));
+    let trial =
+        trial_with::<NodeResourceTopologyMatch>(json!({ "scoringStrategy": { "type": "LeastNUMANodes" } }));
     assert_eq!(trial.scores(&mut cluster, guaranteed("a", &[("4", "1Gi")])), ["n1: 0"]);
 }
 
@@ -159,7 +169,8 @@ fn more_zones_than_a_node_says_are_no_less_than_nothing() {
 fn many_zones_end_somewhere() {
     let zones: Vec<Value> = (0..64).map(|number| zone(number, "1", "1Gi")).collect();
     let mut cluster = numa_cluster().with(node("n1")).with(topology("n1", "pod", &zones));
-    let trial = trial_with::<NodeResourceTopologyMatch>(json!({ "scoringStrategy": { "type": "LeastNUMANodes" } }));
+    let trial =
+        trial_with::<NodeResourceTopologyMatch>(json!({ "scoringStrategy": { "type": "LeastNUMANodes" } }));
     assert_eq!(trial.scores(&mut cluster, guaranteed("a", &[("2", "1Gi")])), ["n1: 82"]);
     assert_eq!(trial.scores(&mut cluster, guaranteed("a", &[("40", "1Gi")])), ["n1: 0"]);
 }
@@ -222,7 +233,10 @@ fn a_node_with_pods_of_another_scheduler_waits_for_a_topology_that_has_them() {
     let small = || guaranteed("b", &[("1", "1Gi")]);
     let stale = ["n1: unschedulable: invalid node topology data"];
     assert_eq!(trial.filter(&mut cluster, small()), stale);
-    assert!(trial.woken(&mut cluster).iter().all(|line| !line.contains("node changed")), "it says nothing of pods");
+    assert!(
+        trial.woken(&mut cluster).iter().all(|line| !line.contains("node changed")),
+        "it says nothing of pods"
+    );
     assert_eq!(trial.filter(&mut cluster, small()), stale);
 
     let pod = cluster.pod(stranger());
@@ -270,4 +284,70 @@ fn whoever_asks_hears_what_no_zone_has() {
     let pod = cluster.pod(guaranteed("a", &[("3", "3Gi")]));
     let said = Filter::background(&plugin, &cluster.context(), &pod, cluster.node("n3"));
     assert_eq!(said.as_deref(), Some("no NUMA zone of n3 has 3 cores and 3Gi memory left together"));
+}
+
+/// What the plugin says of a node and how many points it gives it, as upstream and with a fix.
+fn check_fix(
+    fix: &str,
+    topology: &Value,
+    pod: &PodBuilder,
+    strategy: &str,
+    [upstream, fixed]: [[&str; 2]; 2],
+) {
+    let trial = trial_with::<NodeResourceTopologyMatch>(json!({ "scoringStrategy": { "type": strategy } }));
+    let mut cluster =
+        numa_cluster().with(node("n1").allocatable("hugepages-2Mi", "1Gi")).with(topology.clone());
+    let said = |cluster: &mut TestCluster| {
+        [trial.filter(cluster, pod.clone()), trial.scores(cluster, pod.clone())].concat()
+    };
+    assert_eq!(said(&mut cluster), upstream, "{fix}: upstream");
+    assert!(cluster.fixes.enable(fix), "there is such a fix");
+    assert_eq!(said(&mut cluster), fixed, "{fix}");
+}
+
+#[test]
+fn each_fix_mends_what_it_says() {
+    let aligned = |points: &'static str| ["n1: ok", points];
+    let with_init =
+        |init: Value| guaranteed("a", &[("3", "1Gi")]).with(json!({ "spec": { "initContainers": [init] } }));
+    let mut sidecar = container("side", "2", "1Gi");
+    sidecar["restartPolicy"] = "Always".into();
+    let one_zone = |scope| topology("n1", scope, &[zone(0, "4", "4Gi")]);
+    check_fix(
+        "numaSidecars",
+        &one_zone("container"),
+        &with_init(sidecar.clone()),
+        "LeastNUMANodes",
+        [aligned("n1: 0"), ["n1: unschedulable: cannot align container", "n1: 0"]],
+    );
+    check_fix(
+        "numaSidecars",
+        &one_zone("pod"),
+        &with_init(sidecar),
+        "LeastNUMANodes",
+        [aligned("n1: 94"), ["n1: unschedulable: cannot align pod", "n1: 0"]],
+    );
+    check_fix(
+        "numaSidecars",
+        &one_zone("pod"),
+        &with_init(container("init", "4", "1Gi")),
+        "LeastNUMANodes",
+        [aligned("n1: 94"), aligned("n1: 94")],
+    );
+    let amounts = json!({ "cpu": "1", "memory": "1Gi", "hugepages-2Mi": "2Mi", "ephemeral-storage": "1Gi" });
+    let huge = pod("a").container(json!({ "resources": { "requests": amounts, "limits": amounts } }));
+    check_fix(
+        "unreportedNumaResources",
+        &one_zone("container"),
+        &huge,
+        "LeastNUMANodes",
+        [["n1: unschedulable: cannot align container", "n1: 0"], aligned("n1: 94")],
+    );
+    check_fix(
+        "singleNumaNodeMaximum",
+        &with_attribute(one_zone("pod"), "topologyManagerMaxNUMANodes", "1"),
+        &guaranteed("a", &[("1", "1Gi")]),
+        "LeastNUMANodes",
+        [aligned("n1: 94"), aligned("n1: 50")],
+    );
 }

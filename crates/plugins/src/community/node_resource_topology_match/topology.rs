@@ -282,7 +282,8 @@ impl Policy {
 impl Zone {
     /// A zone that is a NUMA node; none if it is something else.
     fn read(words: &ZoneWords) -> Option<Self> {
-        let number = Some(&words.name).filter(|_| words.kind == NUMA_ZONE).and_then(|name| number_of(name))?;
+        let number =
+            Some(&words.name).filter(|_| words.kind == NUMA_ZONE).and_then(|name| number_of(name))?;
         let mut resources: Vec<ZoneResource> = words
             .resources
             .iter()

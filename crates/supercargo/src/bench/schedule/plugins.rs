@@ -12,9 +12,7 @@ use supercargo_framework::{
     Profile, QueueRank, QueueSort, QueuedPod, Reads, Registry,
 };
 use supercargo_model::NodeRef;
-use supercargo_plugins::community::{
-    CapacityScheduling, Coscheduling, NodeResourceTopologyMatch, QosSort,
-};
+use supercargo_plugins::community::{CapacityScheduling, Coscheduling, NodeResourceTopologyMatch, QosSort};
 use supercargo_plugins::qos_aware::QosAware;
 
 use super::NOW;

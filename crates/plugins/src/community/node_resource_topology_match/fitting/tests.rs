@@ -19,7 +19,12 @@ fn amounts() -> impl Strategy<Value = Amounts> {
 }
 
 /// The zones that have a request, by number; none if no zone is needed.
-fn naive(zones: &[Amounts], on_node: &Amounts, request: &Amounts, is_guaranteed: bool) -> Result<Option<usize>, ()> {
+fn naive(
+    zones: &[Amounts],
+    on_node: &Amounts,
+    request: &Amounts,
+    is_guaranteed: bool,
+) -> Result<Option<usize>, ()> {
     let mut left: BTreeSet<usize> = (0..64).collect();
     let mut is_constrained = false;
     for (name, wanted) in request.iter().filter(|(_, wanted)| **wanted > 0) {
@@ -61,7 +66,11 @@ fn naive_containers(zones: &[Amounts], on_node: &Amounts, requests: &[Amounts], 
 }
 
 fn quantities(amounts: &Amounts) -> Value {
-    amounts.iter().map(|(name, amount)| ((*name).to_owned(), json!(amount.to_string()))).collect::<serde_json::Map<_, _>>().into()
+    amounts
+        .iter()
+        .map(|(name, amount)| ((*name).to_owned(), json!(amount.to_string())))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
 }
 
 proptest! {

@@ -24,7 +24,11 @@ fn attributes_count_before_policies_of_old_and_nonsense_does_not() {
         ),
     ] {
         let topology = read(&json!({ "topologyPolicies": policies, "attributes": attributes }));
-        assert_eq!((topology.manager.policy, topology.manager.scope), (policy, scope), "{policies} {attributes}");
+        assert_eq!(
+            (topology.manager.policy, topology.manager.scope),
+            (policy, scope),
+            "{policies} {attributes}"
+        );
     }
 }
 
