@@ -82,7 +82,7 @@ fn pod_group() -> Definition {
 fn node_resource_topology() -> Definition {
     let attributes = |what: &str| {
         let attribute = object([("name", text("What it is about.")), ("value", text("What it says."))]);
-        list(required(attribute, &["name", "value"]), what)
+        list(&required(attribute, &["name", "value"]), what)
     };
     let cost =
         object([("name", text("The other zone.")), ("value", long_number("How far it is, such as 20."))]);
@@ -95,10 +95,10 @@ fn node_resource_topology() -> Definition {
     let resource = required(resource, &["allocatable", "available", "capacity", "name"]);
     let zone = object([
         ("attributes", attributes("What else is known of the zone.")),
-        ("costs", list(required(cost, &["name", "value"]), "How far it is to which zone.")),
+        ("costs", list(&required(cost, &["name", "value"]), "How far it is to which zone.")),
         ("name", text("Which zone it is: node-0 for the first NUMA node.")),
         ("parent", text("The zone that it is a part of.")),
-        ("resources", list(resource, "What the zone has.")),
+        ("resources", list(&resource, "What the zone has.")),
         ("type", text("What kind of zone it is: Node for a NUMA node.")),
     ]);
     let policies = "How the kubelet places containers, by one word; attributes say it today.";
@@ -111,8 +111,8 @@ fn node_resource_topology() -> Definition {
         status: Value::Null,
         whole: Some(object([
             ("attributes", attributes("How the kubelet places containers, and which pods are counted.")),
-            ("topologyPolicies", list(json!({ "type": "string" }), policies)),
-            ("zones", list(required(zone, &["name", "type"]), "The zones of the node.")),
+            ("topologyPolicies", list(&json!({ "type": "string" }), policies)),
+            ("zones", list(&required(zone, &["name", "type"]), "The zones of the node.")),
         ])),
         columns: &[],
     }
@@ -180,7 +180,7 @@ fn required(mut object: Value, fields: &[&str]) -> Value {
     object
 }
 
-fn list(items: Value, description: &str) -> Value {
+fn list(items: &Value, description: &str) -> Value {
     json!({ "description": description, "type": "array", "items": items })
 }
 

@@ -1,7 +1,9 @@
 //! How good a node is for a pod by what is left in its zones.
 
+use std::sync::Arc;
+
 use supercargo_framework::{Fixes, MAX_NODE_SCORE};
-use supercargo_model::{PodSpec, ResourceList};
+use supercargo_model::{PodSpec, Quantity, ResourceList};
 
 use super::NodeResourceTopologyMatchArgs;
 use super::args::Strategy;
@@ -79,8 +81,8 @@ fn zone_points(
 
 /// The more alike the shares are that a pod takes of each resource, the more points.
 fn balanced_points(requests: &ResourceList, zone: &Zone) -> i64 {
-    let share = |(name, wanted): (&std::sync::Arc<str>, &supercargo_model::Quantity)| {
-        let left = zone.available(name).map_or(0, |left| left.value());
+    let share = |(name, wanted): (&Arc<str>, &Quantity)| {
+        let left = zone.available(name).map_or(0, Quantity::value);
         if left == 0 { 1.0 } else { wanted.value() as f64 / left as f64 }
     };
     let shares: Vec<f64> = requests.iter().map(share).collect();

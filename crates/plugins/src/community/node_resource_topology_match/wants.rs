@@ -1,6 +1,7 @@
 //! What pods ask for, as far as NUMA zones go.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use supercargo_framework::Fixes;
 use supercargo_model::names::resource;
@@ -35,7 +36,7 @@ pub(super) fn is_guaranteed(spec: &PodSpec) -> bool {
 
 /// Whether zones can matter to a pod at all: it asks for something that is promised to it, or for a device.
 pub(super) fn asks_for_zones(spec: &PodSpec) -> bool {
-    let is_device = |(name, _): (&std::sync::Arc<str>, &Quantity)| !is_native(name);
+    let is_device = |(name, _): (&Arc<str>, &Quantity)| !is_native(name);
     spec.qos_class != QosClass::BestEffort
         || all_containers(spec).any(|container| container.resources.requests.iter().any(is_device))
 }
