@@ -46,14 +46,14 @@ pub trait Observe: Send + Sync {
 
     /// The nodes about which it wants to know whether its Filter rejects this pod, which was just tried and has not got a node yet. Most
     /// answers are kept from one pod to the next, so Filter is not asked about all nodes, and does not remember.
-    fn doubts(&self, context: &Context<'_>, pod: &Arc<Pod>) -> Vec<Row> {
-        let _ = (context, pod);
+    fn doubts(&self, context: &Context<'_>, pod: &Arc<Pod>, acts: &mut Acts<'_>) -> Vec<Row> {
+        let _ = (context, pod, acts);
         Vec::new()
     }
 
-    /// Of the nodes that it [doubts](Observe::doubts), those where its Filter rejects the pod, and no Filter before it does.
-    fn rejected(&self, context: &Context<'_>, pod: &Arc<Pod>, nodes: &[Row], acts: &mut Acts<'_>) {
-        let _ = (context, pod, nodes, acts);
+    /// The nodes that it [doubts](Observe::doubts), each with whether its Filter rejects the pod there, and no Filter before it does.
+    fn rejected(&self, context: &Context<'_>, nodes: &[(Row, bool)], acts: &mut Acts<'_>) {
+        let _ = (context, nodes, acts);
     }
 
     /// A pod has run its course; if it was known, it was told to have gone just before. Only plugins whose

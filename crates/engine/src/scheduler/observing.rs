@@ -298,16 +298,16 @@ impl Scheduler {
             let wanting = scheduler.observers.plugins.iter().filter(|observer| observer.wants_rejections);
             scheduler.engine.with_acts(now, |profiles, context, acting| {
                 for Observer { named, .. } in wanting {
-                    let rows = named.plugin.doubts(context, pod);
+                    let rows = named.plugin.doubts(context, pod, &mut acting.of(named.name));
                     if rows.is_empty() {
                         continue;
                     }
                     let words = filter_among(&profiles[number], context.clone(), pod, &rows);
                     let is_own =
                         |status: &Status| status.is_rejected() && status.plugin() == Some(named.name);
-                    let rejected = rows.iter().zip(&words).filter(|(_, word)| is_own(word));
-                    let rejected: Vec<Row> = rejected.map(|(row, _)| *row).collect();
-                    named.plugin.rejected(context, pod, &rejected, &mut acting.of(named.name));
+                    let nodes = rows.iter().zip(&words).map(|(row, word)| (*row, is_own(word)));
+                    let nodes: Vec<(Row, bool)> = nodes.collect();
+                    named.plugin.rejected(context, &nodes, &mut acting.of(named.name));
                 }
             });
         });

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use supercargo_framework::{Memory, SharedMap};
 use supercargo_model::{Interned, PodSpec, ResourceList, Timestamp};
 
-use super::topology::NodeResourceTopology;
+use super::topology::{NodeResourceTopology, Zone};
 
 /// So many kinds of pods are told apart when it is looked where they do not fit. With more, nodes are looked at again.
 const SHAPES_MAX: usize = 64;
@@ -54,7 +54,7 @@ pub(super) struct KnownNode {
 #[derive(Clone, Debug)]
 struct AssumedPod {
     uid: Arc<str>,
-    requests: ResourceList,
+    requests: Arc<ResourceList>,
 }
 
 /// The nodes that pods came to, in that order, each once: there a pod that fitted before may not fit any more.
@@ -88,10 +88,7 @@ impl KnownNode {
             return;
         }
         let left = Arc::make_mut(&mut self.left);
-        for zone in &mut left.zones {
-            let requests = self.assumed.iter().flat_map(|pod| pod.requests.iter());
-            requests.for_each(|(name, quantity)| zone.take(name, quantity));
-        }
+        self.assumed.iter().for_each(|pod| take(&mut left.zones, &pod.requests));
     }
 
     /// Whether its newest topology is to be compared with its pods.
@@ -142,13 +139,21 @@ impl TopologyMemory {
     /// A pod is assumed to be on a node, if the node has a topology.
     pub(super) fn assume(&mut self, node: &Arc<str>, uid: &Arc<str>, requests: ResourceList) {
         let Some(known) = self.nodes.get_mut(node) else { return };
-        known.assumed.retain(|pod| pod.uid != *uid);
-        known.assumed.push(AssumedPod { uid: uid.clone(), requests });
-        known.count();
-        let is_suspected = known.is_suspected;
-        let changed = known.changed.take();
-        if !is_suspected {
-            known.changed = Some(self.changes.note(node, changed));
+        if known.assumed.iter().any(|pod| pod.uid == *uid) {
+            known.assumed.retain(|pod| pod.uid != *uid);
+            known.count();
+        }
+        take(&mut Arc::make_mut(&mut known.left).zones, &requests);
+        known.assumed.push(AssumedPod { uid: uid.clone(), requests: Arc::new(requests) });
+        if !known.is_suspected {
+            known.changed = Some(self.changes.note(node, known.changed));
+        }
+    }
+
+    /// It is to be looked again where pods do not fit, at this node among others, which have pods that are assumed.
+    pub(super) fn note(&mut self, node: &Arc<str>) {
+        if let Some(known) = self.nodes.get_mut(node).filter(|known| !known.is_suspected) {
+            known.changed = Some(self.changes.note(node, known.changed));
         }
     }
 
@@ -270,6 +275,13 @@ impl TopologyMemory {
     pub(super) fn doubtful(&self) -> Vec<(Arc<str>, bool)> {
         let doubtful = self.nodes.iter().filter(|(_, known)| known.is_doubtful() || known.has_other_policies);
         doubtful.map(|(name, known)| (name.clone(), known.has_other_policies)).collect()
+    }
+}
+
+/// Takes what a pod asks for off all zones.
+fn take(zones: &mut [Zone], requests: &ResourceList) {
+    for zone in zones {
+        requests.iter().for_each(|(name, quantity)| zone.take(name, quantity));
     }
 }
 

@@ -9,6 +9,7 @@ use supercargo_model::{Kind, NodeRef, Pod, Row};
 use super::NodeResourceTopologyMatch;
 use super::args::{CacheMode, PodsMode};
 use super::fingerprint::fingerprint;
+use super::fitting::align;
 use super::memory::TopologyMemory;
 use super::topology::NodeResourceTopology;
 use super::wants::{asks_for_zones, holds_exclusively};
@@ -61,17 +62,40 @@ impl Observe for NodeResourceTopologyMatch {
         matches!(self.cache, CacheMode::OverReserve(_))
     }
 
-    fn doubts(&self, context: &Context<'_>, pod: &Arc<Pod>) -> Vec<Row> {
+    fn doubts(&self, context: &Context<'_>, pod: &Arc<Pod>, acts: &mut Acts<'_>) -> Vec<Row> {
         let memory = context.memories.get::<TopologyMemory>().filter(|_| asks_for_zones(&pod.spec));
-        let nodes = memory.map(|memory| memory.smaller_since(&pod.spec)).unwrap_or_default();
-        nodes.into_iter().filter_map(|node| context.cluster.row_of(node)).collect()
-    }
-
-    fn rejected(&self, context: &Context<'_>, pod: &Arc<Pod>, nodes: &[Row], acts: &mut Acts<'_>) {
+        let smaller = memory.map(|memory| memory.smaller_since(&pod.spec)).unwrap_or_default();
+        if smaller.is_empty() {
+            return Vec::new();
+        }
+        let is_misfit = |row: &Row| {
+            let node = context.cluster.node(*row);
+            let known = memory.and_then(|memory| memory.get(node.name()));
+            known.is_some_and(|known| {
+                align(&pod.spec, &known.left, node.allocatable(), context.fixes).is_err()
+            })
+        };
+        let rows = smaller.into_iter().filter_map(|node| context.cluster.row_of(node));
+        let misfits: Vec<Row> = rows.filter(is_misfit).collect();
         let memory = acts.memory::<TopologyMemory>();
         memory.saw(&pod.spec);
-        for row in nodes {
-            memory.suspect(context.cluster.node(*row).name());
+        if !context.fixes.numa_resync_pending_pods {
+            // As upstream, a node where another plugin rejects the pod already is not suspected.
+            return misfits;
+        }
+        misfits.iter().for_each(|row| memory.suspect(context.cluster.node(*row).name()));
+        Vec::new()
+    }
+
+    fn rejected(&self, context: &Context<'_>, nodes: &[(Row, bool)], acts: &mut Acts<'_>) {
+        let memory = acts.memory::<TopologyMemory>();
+        for (row, is_rejected) in nodes {
+            let node = context.cluster.node(*row).name();
+            if *is_rejected {
+                memory.suspect(node);
+            } else {
+                memory.note(node);
+            }
         }
     }
 
