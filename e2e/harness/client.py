@@ -39,6 +39,8 @@ PATHS = {
     "clusterrolebindings": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
     "gangs": "/apis/example.com/v1/namespaces/{}/gangs",
     "podgroups": "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/{}/podgroups",
+    "appgroups": "/apis/appgroup.diktyo.x-k8s.io/v1alpha1/namespaces/{}/appgroups",
+    "networktopologies": "/apis/networktopology.diktyo.x-k8s.io/v1alpha1/namespaces/{}/networktopologies",
     "elasticquotas": "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/{}/elasticquotas",
     "noderesourcetopologies": "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies",
 }

@@ -67,6 +67,12 @@ pub trait QueueSort: Send + Sync {
     fn changes(&self) -> OrderChanges {
         OrderChanges::never()
     }
+
+    /// What the comparison of the plugin that this one takes the place of says, where that is no order, so that the queue cannot go by
+    /// it. Only judges of verdicts ask.
+    fn less_upstream(&self, context: &Context<'_>, a: &QueuedPod, b: &QueuedPod) -> bool {
+        self.less(context, a, b)
+    }
 }
 
 /// The rank of a waiting pod: the first number counts, then the second.

@@ -213,4 +213,32 @@ quirks! {
         fix: "It is believed.",
         reference: "scheduler-plugins §4.10"
     }
+    app_group_namespaces "appGroupNamespaces" {
+        upstream: "NetworkOverhead and TopologicalSort look for the AppGroup of a pod in the namespaces of their arguments, and take \
+                   pods of all namespaces with its name in their labels for its members.",
+        fix: "The AppGroup of a pod is in the pod's own namespace, and its members are the pods of that namespace.",
+        reference: "scheduler-plugins §7.7"
+    }
+    unknown_network_costs "unknownNetworkCosts" {
+        upstream: "To NetworkOverhead, a pod to which nobody knows what the network costs is neither near enough nor too far away, so \
+                   a node passes that may be anywhere.",
+        fix: "Such a pod is too far away.",
+        reference: "scheduler-plugins §7.7"
+    }
+    network_permission "networkPermission" {
+        upstream: "NetworkOverhead does not look at `isAllowed` of a NetworkTopology.",
+        fix: "A pod in a zone or region to which `isAllowed` is false is too far away.",
+        reference: "scheduler-plugins §7.7"
+    }
+    network_bandwidth "networkBandwidth" {
+        upstream: "NetworkOverhead does not look at `minBandwidth` of an AppGroup.",
+        fix: "A pod in a zone or region to which less than that is left, of `bandwidthCapacity` without `bandwidthAllocated`, is too \
+              far away.",
+        reference: "scheduler-plugins §7.7"
+    }
+    unsorted_netperf_costs "unsortedNetperfCosts" {
+        upstream: "NetworkOverhead takes the set `NetperfCosts` to be in order, and does not find all costs where it is not.",
+        fix: "All costs are found.",
+        reference: "scheduler-plugins §7.2"
+    }
 }

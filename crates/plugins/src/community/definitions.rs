@@ -1,11 +1,13 @@
 //! The definitions of the custom resources, for `deploy/crds`: schemas, short names, columns, and the status as a part of its own.
 
+mod network;
+mod numa;
+
 use serde_json::{Map, Value, json};
 use supercargo_model::{Kind, KindId};
 
 use super::capacity_scheduling::ElasticQuota;
 use super::coscheduling::PodGroup;
-use super::node_resource_topology_match::NodeResourceTopology;
 
 /// The definition of a custom resource.
 #[derive(Clone, Debug)]
@@ -28,7 +30,13 @@ pub struct Definition {
 
 /// The definitions of the custom resources that come with Supercargo.
 pub fn definitions() -> Vec<Definition> {
-    vec![elastic_quota(), pod_group(), node_resource_topology()]
+    vec![
+        elastic_quota(),
+        pod_group(),
+        network::app_group(),
+        network::network_topology(),
+        numa::node_resource_topology(),
+    ]
 }
 
 fn elastic_quota() -> Definition {
@@ -76,45 +84,6 @@ fn pod_group() -> Definition {
             ("Succeeded", "integer", ".status.succeeded"),
             ("Failed", "integer", ".status.failed"),
         ],
-    }
-}
-
-fn node_resource_topology() -> Definition {
-    let attributes = |what: &str| {
-        let attribute = object([("name", text("What it is about.")), ("value", text("What it says."))]);
-        list(&required(attribute, &["name", "value"]), what)
-    };
-    let cost =
-        object([("name", text("The other zone.")), ("value", long_number("How far it is, such as 20."))]);
-    let resource = object([
-        ("allocatable", quantity("What there is for pods.")),
-        ("available", quantity("What is left for pods.")),
-        ("capacity", quantity("What there is altogether.")),
-        ("name", text("The resource.")),
-    ]);
-    let resource = required(resource, &["allocatable", "available", "capacity", "name"]);
-    let zone = object([
-        ("attributes", attributes("What else is known of the zone.")),
-        ("costs", list(&required(cost, &["name", "value"]), "How far it is to which zone.")),
-        ("name", text("Which zone it is: node-0 for the first NUMA node.")),
-        ("parent", text("The zone that it is a part of.")),
-        ("resources", list(&resource, "What the zone has.")),
-        ("type", text("What kind of zone it is: Node for a NUMA node.")),
-    ]);
-    let policies = "How the kubelet places containers, by one word; attributes say it today.";
-    Definition {
-        kind: NodeResourceTopology::ID,
-        short_names: &["node-res-topo"],
-        approved: "https://github.com/kubernetes/enhancements/pull/1870",
-        description: "What is left in each NUMA zone of the node of the same name.",
-        spec: Value::Null,
-        status: Value::Null,
-        whole: Some(object([
-            ("attributes", attributes("How the kubelet places containers, and which pods are counted.")),
-            ("topologyPolicies", list(&json!({ "type": "string" }), policies)),
-            ("zones", list(&required(zone, &["name", "type"]), "The zones of the node.")),
-        ])),
-        columns: &[],
     }
 }
 
@@ -174,28 +143,27 @@ fn object<const COUNT: usize>(properties: [(&str, Value); COUNT]) -> Value {
     json!({ "type": "object", "properties": properties })
 }
 
-/// An object whose fields must all be there that are named.
-fn required(mut object: Value, fields: &[&str]) -> Value {
-    object["required"] = fields.into();
-    object
+/// With these fields, all of which must be there.
+fn required(mut schema: Value, fields: &[&str]) -> Value {
+    schema["required"] = fields.into();
+    schema
 }
 
-fn list(items: &Value, description: &str) -> Value {
+fn described(description: &str, mut schema: Value) -> Value {
+    schema["description"] = description.into();
+    schema
+}
+
+fn list(description: &str, items: &Value) -> Value {
     json!({ "description": description, "type": "array", "items": items })
 }
 
 /// Quantities by resource.
 fn amounts(description: &str) -> Value {
-    json!({ "description": description, "type": "object", "additionalProperties": any_quantity() })
+    json!({ "description": description, "type": "object", "additionalProperties": quantity() })
 }
 
-fn quantity(description: &str) -> Value {
-    let mut schema = any_quantity();
-    schema["description"] = description.into();
-    schema
-}
-
-fn any_quantity() -> Value {
+fn quantity() -> Value {
     /// What Kubernetes itself takes for a quantity.
     const QUANTITY: &str = concat!(
         r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))",
@@ -206,10 +174,6 @@ fn any_quantity() -> Value {
         "pattern": QUANTITY,
         "x-kubernetes-int-or-string": true,
     })
-}
-
-fn long_number(description: &str) -> Value {
-    json!({ "description": description, "type": "integer", "format": "int64" })
 }
 
 fn number(minimum: Option<i64>, description: &str) -> Value {

@@ -16,18 +16,25 @@ pub(super) fn by_range(scores: &mut [NodeScore]) {
 
 /// The lowest cost becomes 100, the highest 0. Where all are the same, they become 100, but where all are 0 they stay so.
 pub(super) fn by_inverse_cost(scores: &mut [NodeScore]) {
-    let Some((lowest, highest)) = range(scores) else { return };
-    if lowest == 0 && highest == 0 {
-        return;
-    }
+    let costs = || scores.iter().map(|score| score.score);
+    let Some((lowest, highest)) = costs().min().zip(costs().max()) else { return };
     for score in scores {
-        score.score = match highest - lowest {
-            0 => MAX_NODE_SCORE,
-            range => {
-                let above = (i128::from(score.score) - lowest) as f64;
-                MAX_NODE_SCORE - (MAX_NODE_SCORE as f64 * above / range as f64) as i64
-            }
-        };
+        score.score = inverse_cost(score.score, lowest, highest);
+    }
+}
+
+/// The score of a cost, by the lowest and the highest of all.
+pub(super) fn inverse_cost(cost: i64, lowest: i64, highest: i64) -> i64 {
+    if lowest == 0 && highest == 0 {
+        return 0;
+    }
+    // Differences of scores may be more than 64 bits hold.
+    match i128::from(highest) - i128::from(lowest) {
+        0 => MAX_NODE_SCORE,
+        range => {
+            let above = (i128::from(cost) - i128::from(lowest)) as f64;
+            MAX_NODE_SCORE - (MAX_NODE_SCORE as f64 * above / range as f64) as i64
+        }
     }
 }
 

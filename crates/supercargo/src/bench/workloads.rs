@@ -374,6 +374,17 @@ pub(super) const WORKLOADS: &[Workload] = &[
         ..PLAIN
     },
     Workload {
+        name: "network",
+        description: "NetworkOverhead with ten services that call each other, on nodes in nine zones of three regions",
+        nodes: NodeKind::Regional,
+        objects: community::application,
+        init: Init::Decided(1000, &pods::CALLING),
+        pods: 10_000,
+        pod: &pods::CALLING,
+        adds: community::add_network,
+        ..PLAIN
+    },
+    Workload {
         name: "numa",
         description: "NodeResourceTopologyMatch with two NUMA zones a node, and guaranteed pods of whole cores",
         objects: community::topologies,
