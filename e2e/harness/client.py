@@ -46,6 +46,7 @@ PATHS = {
     "services": "/api/v1/namespaces/{}/services",
     "apiservices": "/apis/apiregistration.k8s.io/v1/apiservices",
     "customresourcedefinitions": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    "noderesourcetopologies": "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies",
 }
 
 

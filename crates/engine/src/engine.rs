@@ -77,12 +77,13 @@ pub(crate) struct Checkpoint {
 pub(crate) struct Acting<'a> {
     memories: &'a mut Memories,
     asked: &'a mut AskedActs,
+    profiles: &'a [Profile],
 }
 
 impl Acting<'_> {
     /// The hands of one plugin.
     pub(crate) fn of(&mut self, plugin: &'static str) -> Acts<'_> {
-        Acts::new(plugin, self.memories, self.asked)
+        Acts::new(plugin, self.memories, self.asked).among(self.profiles)
     }
 }
 
@@ -266,7 +267,8 @@ impl Engine {
         let before = self.memories.clone();
         let context = self.options.context(self.cluster.snapshot(), &before, now, self.attempts);
         let mut cycle = Cycle::resume(pod, context, std::mem::take(state));
-        let mut acting = Acting { memories: &mut self.memories, asked: &mut self.acts };
+        let mut acting =
+            Acting { memories: &mut self.memories, asked: &mut self.acts, profiles: &self.profiles };
         let result = act(profile, &mut cycle, &mut acting);
         *state = cycle.into_state();
         result
@@ -280,7 +282,8 @@ impl Engine {
     ) -> R {
         let before = self.memories.clone();
         let context = self.options.context(self.cluster.snapshot(), &before, now, self.attempts);
-        let mut acting = Acting { memories: &mut self.memories, asked: &mut self.acts };
+        let mut acting =
+            Acting { memories: &mut self.memories, asked: &mut self.acts, profiles: &self.profiles };
         act(&self.profiles, &context, &mut acting)
     }
 
@@ -291,7 +294,8 @@ impl Engine {
         act: impl FnOnce(&Context<'_>, &mut Acting<'_>) -> R,
     ) -> R {
         let context = self.options.context(self.cluster.snapshot(), &self.withheld, now, self.attempts);
-        let mut acting = Acting { memories: &mut self.memories, asked: &mut self.acts };
+        let mut acting =
+            Acting { memories: &mut self.memories, asked: &mut self.acts, profiles: &self.profiles };
         act(&context, &mut acting)
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use serde::Serialize;
 use supercargo_engine::{Evaluation, Rules, Thoroughness, Ties, evaluate};
 use supercargo_framework::{Context, Profile, Status};
-use supercargo_model::Pod;
+use supercargo_model::{Pod, Row};
 
 use crate::doubt::{Doubt, MissingReport};
 use crate::facts::{Unknown, unknown_facts};
@@ -15,6 +15,9 @@ use crate::obstacles::Obstacles;
 use crate::per_node::PerNode;
 use crate::placement::Placement;
 use crate::workloads::WorkloadSummary;
+
+/// About so many nodes plugins say why they reject them, beyond the reason.
+const BACKGROUNDS_MAX: usize = 3;
 
 /// How pods are explained: all nodes are looked at and scored, and nothing depends on chance.
 pub(crate) const RULES: Rules = Rules {
@@ -148,8 +151,18 @@ impl<'a> Explainer<'a> {
         if !evaluation.feasible.is_empty() {
             return Verdict::Placed(Placement::new(&evaluation, self.context.cluster));
         }
+        notes.extend(self.backgrounds(pod, &evaluation));
         let hints = find_hints(self, pod, &evaluation);
         Verdict::Pending(Obstacles::new(&evaluation, self.context.cluster, hints))
+    }
+
+    /// What plugins that reject nodes want people to know about some of them.
+    fn backgrounds(&self, pod: &Pod, evaluation: &Evaluation) -> Vec<String> {
+        let background = |(row, status): (&Row, &Status)| {
+            let named = self.profile.filter.iter().find(|named| Some(named.name) == status.plugin())?;
+            named.plugin.background(&self.context, pod, self.context.cluster.node(*row))
+        };
+        evaluation.diagnosis.nodes.iter().filter_map(background).take(BACKGROUNDS_MAX).collect()
     }
 
     /// The plugin that holds a pod back before it is tried, and why.

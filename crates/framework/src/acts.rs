@@ -11,6 +11,7 @@ use supercargo_model::Timestamp;
 
 use crate::effects::Effect;
 use crate::memory::{Memories, Memory};
+use crate::profile::Profile;
 use crate::status::Status;
 
 /// So many acts of one step are carried out. What is asked for beyond that is refused, and counted: a step that asks for more
@@ -23,6 +24,7 @@ pub struct Acts<'a> {
     plugin: &'static str,
     memories: &'a mut Memories,
     asked: &'a mut AskedActs,
+    profiles: &'a [Profile],
 }
 
 /// What plugins asked for, and who.
@@ -45,6 +47,8 @@ pub enum Act {
     Order(Effect),
     /// See [`Acts::wake_at`].
     WakeAt(Timestamp),
+    /// See [`Acts::node_changed`].
+    NodeChanged(Arc<str>),
     /// See [`Acts::count`].
     Count {
         /// What is counted.
@@ -73,7 +77,18 @@ pub struct GaugeValue {
 impl<'a> Acts<'a> {
     /// The hands of the plugin of that name. Only a scheduler and tests make them.
     pub fn new(plugin: &'static str, memories: &'a mut Memories, asked: &'a mut AskedActs) -> Self {
-        Acts { plugin, memories, asked }
+        Acts { plugin, memories, asked, profiles: &[] }
+    }
+
+    /// The same hands, of a scheduler with these profiles.
+    #[must_use]
+    pub fn among(self, profiles: &'a [Profile]) -> Self {
+        Acts { profiles, ..self }
+    }
+
+    /// Whether a profile of this scheduler is responsible for pods with that `spec.schedulerName`.
+    pub fn is_responsible_for(&self, scheduler_name: &str) -> bool {
+        self.profiles.iter().any(|profile| *profile.scheduler_name == *scheduler_name)
     }
 
     /// What is remembered, to change it; the default if nothing is yet.
@@ -127,6 +142,12 @@ impl<'a> Acts<'a> {
     /// Has the plugin's [`Observe::woken`](crate::Observe::woken) called then, or as soon after that as possible.
     pub fn wake_at(&mut self, time: Timestamp) {
         self.ask(Act::WakeAt(time));
+    }
+
+    /// What the plugin remembers [about a node](crate::Reads::memory_of_node) has changed, by the node's name, though neither the node's pods
+    /// nor its objects have: the node is looked at again, and pods that the plugin rejected are tried again.
+    pub fn node_changed(&mut self, node: &Arc<str>) {
+        self.ask(Act::NodeChanged(node.clone()));
     }
 
     /// Adds one to a count that the scheduler's metrics show.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use supercargo_model::Pod;
+use supercargo_model::{Pod, Row};
 
 use crate::acts::Acts;
 use crate::cycle::Context;
@@ -40,6 +40,23 @@ pub trait Observe: Send + Sync {
     /// may be told twice.
     fn observed(&self, context: &Context<'_>, change: &Change<'_>, acts: &mut Acts<'_>) {
         let _ = (context, change, acts);
+    }
+
+    /// Whether it wants to know on which nodes its own Filter rejects the pods that are tried: then [`Observe::doubts`] is asked.
+    fn wants_rejections(&self) -> bool {
+        false
+    }
+
+    /// The nodes about which it wants to know whether its Filter rejects this pod, which was just tried and has not got a node yet. Most
+    /// answers are kept from one pod to the next, so Filter is not asked about all nodes, and does not remember.
+    fn doubts(&self, context: &Context<'_>, pod: &Arc<Pod>, acts: &mut Acts<'_>) -> Vec<Row> {
+        let _ = (context, pod, acts);
+        Vec::new()
+    }
+
+    /// The nodes that it [doubts](Observe::doubts), each with whether its Filter rejects the pod there, and no Filter before it does.
+    fn rejected(&self, context: &Context<'_>, nodes: &[(Row, bool)], acts: &mut Acts<'_>) {
+        let _ = (context, nodes, acts);
     }
 
     /// A pod has run its course; if it was known, it was told to have gone just before. Only plugins whose

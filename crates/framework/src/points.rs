@@ -161,6 +161,13 @@ pub trait Filter: Send + Sync {
     /// Success, or why not.
     fn filter(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Status;
 
+    /// What people should know who ask why the plugin rejects a pod on this node, beyond the reason: how much is left of what. Only those who
+    /// explain ask, after the plugin has rejected it.
+    fn background(&self, context: &Context<'_>, pod: &Pod, node: NodeRef<'_>) -> Option<String> {
+        let _ = (context, pod, node);
+        None
+    }
+
     /// The same answers from counts of pods, if that is all they depend on. PreFilter need not have run.
     fn counted(&self, cycle: &Cycle<'_>) -> Option<Arc<dyn CountedFilter>> {
         let _ = cycle;

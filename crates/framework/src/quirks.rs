@@ -189,6 +189,30 @@ quirks! {
         fix: "Members that have succeeded count as having a node.",
         reference: "scheduler-plugins §2.11; kubernetes-sigs/scheduler-plugins#560"
     }
+    unreported_numa_resources "unreportedNumaResources" {
+        upstream: "NodeResourceTopologyMatch rejects every pod that asks for memory or huge pages on a node whose topology does not \
+                   report them in any zone, and its strategy LeastNUMANodes gives no points where no zone reports something else \
+                   that the pod asks for, such as ephemeral-storage.",
+        fix: "What no zone of a node reports is no matter of zones there.",
+        reference: "scheduler-plugins §4.5, §4.10; kubernetes-sigs/scheduler-plugins#249"
+    }
+    numa_sidecars "numaSidecars" {
+        upstream: "NodeResourceTopologyMatch takes a sidecar for an init container that ends before the others begin, so that the \
+                   containers beside it are thought to find what it holds. Preemption does not give back what it holds.",
+        fix: "A sidecar holds what it asks for, in its zone and in the sum of its pod.",
+        reference: "scheduler-plugins §4.10; kubernetes-sigs/scheduler-plugins#1013"
+    }
+    numa_resync_pending_pods "numaResyncPendingPods" {
+        upstream: "When NodeResourceTopologyMatch takes over a topology that has counted the running pods of its node, it forgets the \
+                   pods that are bound there and have not started yet, and gives what they will take to others.",
+        fix: "Such pods are taken off the new topology, until one has counted them.",
+        reference: "scheduler-plugins §4.8"
+    }
+    single_numa_node_maximum "singleNumaNodeMaximum" {
+        upstream: "NodeResourceTopologyMatch takes a node that says that it has one NUMA node at most for one that may have eight.",
+        fix: "It is believed.",
+        reference: "scheduler-plugins §4.10"
+    }
     app_group_namespaces "appGroupNamespaces" {
         upstream: "NetworkOverhead and TopologicalSort look for the AppGroup of a pod in the namespaces of their arguments, and take \
                    pods of all namespaces with its name in their labels for its members.",

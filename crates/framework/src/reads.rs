@@ -313,9 +313,10 @@ impl Reads {
         Reads { node_progress: true, ..self }.node(&[NodeField::Pods])
     }
 
-    /// Also reads what the plugin remembers about the node that it is asked about, and about no other. It changes that only in
-    /// [`Observe`](crate::Observe), when a pod comes to that node, goes from it or changes there, or when an object changes that it
-    /// reads [of the node](Reads::of_node): then the node is looked at again anyway, and answers can be kept till then.
+    /// Also reads what the plugin remembers about the node that it is asked about, and about no other. It changes that when a pod comes to
+    /// that node, goes from it or changes there, or when an object changes that it reads [of the node](Reads::of_node): then the node is
+    /// looked at again anyway, and answers can be kept till then. If it changes it at any other time, it says so by
+    /// [`Acts::node_changed`](crate::Acts::node_changed).
     #[must_use]
     pub fn memory_of_node(self) -> Self {
         // A node is looked at again for its pods only if somebody reads those.

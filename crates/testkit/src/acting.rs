@@ -22,7 +22,10 @@ pub(crate) fn act<R>(
     profile.declare_memories(&mut after);
     let mut asked = AskedActs::default();
     let context = Context { cluster: &snapshot, memories: &before, ..cluster.context() };
-    let result = step(context, &mut Acts::new(name_of(profile), &mut after, &mut asked));
+    let result = step(
+        context,
+        &mut Acts::new(name_of(profile), &mut after, &mut asked).among(std::slice::from_ref(profile)),
+    );
     cluster.memories = after;
     (result, lines(profile, &mut asked))
 }
@@ -95,6 +98,7 @@ fn act_text(profile: &Profile, act: &Act) -> String {
         Act::Reject(pod, status) => format!("reject: {}: {}", uid(pod), status_text(status)),
         Act::Activate(pod) => format!("activate: {}", uid(pod)),
         Act::Order(effect) => order_text(profile, effect),
+        Act::NodeChanged(node) => format!("node changed: {node}"),
         Act::WakeAt(time) => format!("wake: {time}"),
         Act::Gauge { name, values } => {
             let shown = |gauge: &GaugeValue| {

@@ -154,6 +154,9 @@ impl Scheduler {
     }
 
     pub(super) fn act_on(&mut self, slot: Slot, decision: &Decision, now: Timestamp) {
+        if !matches!(decision.outcome, Outcome::Failed { .. }) {
+            self.tell_rejections(&decision.pod, now);
+        }
         match &decision.outcome {
             Outcome::Place { row, evaluated, feasible, .. } => {
                 self.place(slot, *row, NodeCounts { evaluated: *evaluated, feasible: *feasible }, now);

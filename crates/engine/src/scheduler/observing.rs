@@ -6,13 +6,16 @@ use std::time::Duration;
 
 use supercargo_framework::{
     Actions, Acts, Change, ClusterEvent, Conclusion, Context, Effect, EventResource, Named, Observe, Profile,
+    Status,
 };
-use supercargo_model::{Pod, Timestamp};
+use supercargo_model::{Pod, Row, Timestamp};
 
 use super::binding::undeclared;
 use super::happenings::{What, pod_update};
 use super::observations::{Observation, Refusal};
+use super::queue_context::profile_of;
 use super::{Scheduler, Waiter};
+use crate::among::filter_among;
 
 /// So many times at which plugins asked to be woken are kept. Beyond that they are refused, and counted.
 const WAKES_MAX: usize = 1 << 16;
@@ -42,6 +45,7 @@ struct Observer {
     named: Named<dyn Observe>,
     events: Vec<ClusterEvent>,
     hears_finished_pods: bool,
+    wants_rejections: bool,
 }
 
 impl Observers {
@@ -57,6 +61,7 @@ impl Observers {
                 observers.plugins.push(Observer {
                     events: named.plugin.events(),
                     hears_finished_pods: reads.is_some_and(|plugin| plugin.reads.pods.finished),
+                    wants_rejections: named.plugin.wants_rejections(),
                     named: named.clone(),
                 });
             }
@@ -279,6 +284,32 @@ impl Scheduler {
         let hears = |observer: &Observer| observer.hears_finished_pods;
         self.call_observers(now, hears, |plugin, context, acts| {
             plugin.finished(context, pod, has_succeeded, acts);
+        });
+    }
+
+    /// Tells plugins that want to know where their filters reject a pod, which was tried and has not got a node yet.
+    pub(super) fn tell_rejections(&mut self, pod: &Arc<Pod>, now: Timestamp) {
+        if !self.observers.have_started || !self.observers.plugins.iter().any(|one| one.wants_rejections) {
+            return;
+        }
+        let Some(number) = profile_of(self.engine.profiles(), pod) else { return };
+        // The pod was tried, whoever panics.
+        let _ = self.caught_acting(pod, |scheduler| {
+            let wanting = scheduler.observers.plugins.iter().filter(|observer| observer.wants_rejections);
+            scheduler.engine.with_acts(now, |profiles, context, acting| {
+                for Observer { named, .. } in wanting {
+                    let rows = named.plugin.doubts(context, pod, &mut acting.of(named.name));
+                    if rows.is_empty() {
+                        continue;
+                    }
+                    let words = filter_among(&profiles[number], context.clone(), pod, &rows);
+                    let is_own =
+                        |status: &Status| status.is_rejected() && status.plugin() == Some(named.name);
+                    let nodes = rows.iter().zip(&words).map(|(row, word)| (*row, is_own(word)));
+                    let nodes: Vec<(Row, bool)> = nodes.collect();
+                    named.plugin.rejected(context, &nodes, &mut acting.of(named.name));
+                }
+            });
         });
     }
 

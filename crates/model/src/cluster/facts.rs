@@ -90,6 +90,14 @@ impl Cluster {
         true
     }
 
+    /// Something is to be said about a node that is not in the table, by its name: it is looked at again. False if there is no such node.
+    pub fn note_node(&mut self, name: &str) -> bool {
+        let Some(row) = self.state.row_of(name) else { return false };
+        self.state.version += 1;
+        self.changes.note(Change::Fact { row });
+        true
+    }
+
     /// An object has come or changed: if it is named like a node, it says something about that node.
     fn put_fact(&mut self, object: &Object) {
         if let Some(row) = self.row_named(&object.key) {

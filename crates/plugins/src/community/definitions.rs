@@ -1,6 +1,7 @@
 //! The definitions of the custom resources, for `deploy/crds`: schemas, short names, columns, and the status as a part of its own.
 
 mod network;
+mod numa;
 
 use serde_json::{Map, Value, json};
 use supercargo_model::{Kind, KindId};
@@ -17,17 +18,25 @@ pub struct Definition {
     /// Where upstream's API was approved, without which no group that ends in `k8s.io` is taken.
     approved: &'static str,
     description: &'static str,
-    /// The schema of `spec`.
+    /// The schema of `spec`; null if there is none.
     pub spec: Value,
-    /// The schema of `status`.
+    /// The schema of `status`; null if there is none.
     pub status: Value,
+    /// The schema of everything, where there is neither. Such objects belong to no namespace.
+    pub whole: Option<Value>,
     /// The columns that `kubectl get` prints before the age: name, type, path.
     columns: &'static [(&'static str, &'static str, &'static str)],
 }
 
 /// The definitions of the custom resources that come with Supercargo.
 pub fn definitions() -> Vec<Definition> {
-    vec![elastic_quota(), pod_group(), network::app_group(), network::network_topology()]
+    vec![
+        elastic_quota(),
+        pod_group(),
+        network::app_group(),
+        network::network_topology(),
+        numa::node_resource_topology(),
+    ]
 }
 
 fn elastic_quota() -> Definition {
@@ -41,6 +50,7 @@ fn elastic_quota() -> Definition {
             ("min", amounts("What the pods of the namespace are guaranteed.")),
         ]),
         status: object([("used", amounts("What the running pods of the namespace ask for."))]),
+        whole: None,
         columns: &[("Used", "string", ".status.used"), ("Max", "string", ".spec.max")],
     }
 }
@@ -66,6 +76,7 @@ fn pod_group() -> Definition {
             ("running", number(Some(0), "How many pods of the group run.")),
             ("succeeded", number(Some(0), "How many pods of the group have ended well.")),
         ]),
+        whole: None,
         columns: &[
             ("Phase", "string", ".status.phase"),
             ("MinMember", "integer", ".spec.minMember"),
@@ -84,11 +95,25 @@ impl Definition {
             |(name, kind, path): &(&str, &str, &str)| json!({ "name": name, "type": kind, "jsonPath": path });
         let age = ("Age", "date", ".metadata.creationTimestamp");
         let columns: Vec<Value> = self.columns.iter().chain([&age]).map(column).collect();
-        let schema = json!({
-            "description": self.description,
-            "type": "object",
-            "properties": { "spec": self.spec, "status": self.status },
+        let (scope, properties, subresources) = match &self.whole {
+            None => (
+                "Namespaced",
+                json!({ "spec": self.spec, "status": self.status }),
+                Some(json!({ "status": {} })),
+            ),
+            Some(whole) => ("Cluster", whole["properties"].clone(), None),
+        };
+        let schema = json!({ "description": self.description, "type": "object", "properties": properties });
+        let mut served = json!({
+            "name": version,
+            "served": true,
+            "storage": true,
+            "schema": { "openAPIV3Schema": schema },
+            "additionalPrinterColumns": columns,
         });
+        if let Some(subresources) = subresources {
+            served["subresources"] = subresources;
+        }
         json!({
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
@@ -105,15 +130,8 @@ impl Definition {
                     "singular": kind.to_lowercase(),
                     "shortNames": self.short_names,
                 },
-                "scope": "Namespaced",
-                "versions": [{
-                    "name": version,
-                    "served": true,
-                    "storage": true,
-                    "schema": { "openAPIV3Schema": schema },
-                    "subresources": { "status": {} },
-                    "additionalPrinterColumns": columns,
-                }],
+                "scope": scope,
+                "versions": [served],
             },
         })
     }
@@ -123,6 +141,21 @@ fn object<const COUNT: usize>(properties: [(&str, Value); COUNT]) -> Value {
     let properties: Map<String, Value> =
         properties.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
     json!({ "type": "object", "properties": properties })
+}
+
+/// With these fields, all of which must be there.
+fn required(mut schema: Value, fields: &[&str]) -> Value {
+    schema["required"] = fields.into();
+    schema
+}
+
+fn described(description: &str, mut schema: Value) -> Value {
+    schema["description"] = description.into();
+    schema
+}
+
+fn list(description: &str, items: &Value) -> Value {
+    json!({ "description": description, "type": "array", "items": items })
 }
 
 /// Quantities by resource.

@@ -9,6 +9,7 @@ mod definitions;
 pub mod network_aware;
 mod network_overhead;
 mod node_metadata;
+pub mod node_resource_topology_match;
 mod node_resources_allocatable;
 mod normalize;
 mod pod_state;
@@ -24,6 +25,7 @@ pub use coscheduling::Coscheduling;
 pub use definitions::{Definition, definitions};
 pub use network_overhead::{MeasurementMap, NetworkOverhead, NetworkOverheadArgs};
 pub use node_metadata::{NodeMetadata, NodeMetadataArgs};
+pub use node_resource_topology_match::NodeResourceTopologyMatch;
 pub use node_resources_allocatable::{
     NodeResourcesAllocatable, NodeResourcesAllocatableArgs, ResourceWeight,
 };
@@ -46,6 +48,7 @@ pub(crate) fn register(registry: &mut Registry) -> Result<(), DuplicatePlugin> {
     registry.register::<Coscheduling>()?;
     registry.register::<QosSort>()?;
     registry.register::<NodeMetadata>()?;
+    registry.register::<NodeResourceTopologyMatch>()?;
     registry.register::<PodState>()?;
     registry.register::<NodeResourcesAllocatable>()?;
     registry.register::<PreemptionToleration>()?;

@@ -5,7 +5,7 @@ use supercargo_conformance::samples::add_with;
 use supercargo_framework::Profile;
 use supercargo_plugins::community::{
     LoadVariationRiskBalancing, LowRiskOverCommitment, NetworkOverhead, NodeMetadata,
-    NodeResourcesAllocatable, Peaks, PreemptionToleration, TargetLoadPacking,
+    NodeResourceTopologyMatch, NodeResourcesAllocatable, Peaks, PreemptionToleration, TargetLoadPacking,
 };
 
 use super::nodes::{COST, REGION, REGIONS, ZONE, ZONES, node_name, region_name, zone_name};
@@ -114,6 +114,42 @@ pub(super) fn application(_: Sizes) -> Vec<Value> {
         },
     });
     vec![app_group, topology]
+}
+
+/// Keeps pods in one NUMA zone, and prefers zones that have much left.
+pub(super) fn add_topologies(profile: &mut Profile) {
+    add_with::<NodeResourceTopologyMatch>(profile, 1, Some(&json!({})));
+}
+
+/// Two NUMA zones of each node, of which no two neighbours have the same left. A zone in ten is too small for a pod of a core.
+pub(super) fn topologies(sizes: Sizes) -> Vec<Value> {
+    let zone = |node: usize, number: usize| {
+        let resource = |name: &str, capacity: &str, available: String| json!({ "name": name, "capacity": capacity, "allocatable": capacity, "available": available });
+        let milli_cores = if (node + number).is_multiple_of(10) { 900 } else { 1_000 + node * 37 % 11 * 100 };
+        let mebibytes = 12_000 + node * 53 % 17 * 256;
+        json!({
+            "name": format!("node-{number}"),
+            "type": "Node",
+            "costs": [{ "name": "node-0", "value": 10 + 11 * number }, { "name": "node-1", "value": 21 - 11 * number }],
+            "resources": [
+                resource("cpu", "2", format!("{milli_cores}m")),
+                resource("memory", "16Gi", format!("{mebibytes}Mi")),
+            ],
+        })
+    };
+    let topology = |node: usize| {
+        json!({
+            "apiVersion": "topology.node.k8s.io/v1alpha2",
+            "kind": "NodeResourceTopology",
+            "metadata": { "name": node_name(node) },
+            "attributes": [
+                { "name": "topologyManagerPolicy", "value": "single-numa-node" },
+                { "name": "topologyManagerScope", "value": "container" },
+            ],
+            "zones": [zone(node, 0), zone(node, 1)],
+        })
+    };
+    (0..sizes.nodes).map(topology).collect()
 }
 
 /// The load of all nodes, of which no two neighbours have the same.

@@ -354,6 +354,13 @@ pub(super) const CLAIMING: PodKind = PodKind {
     },
 };
 
+/// Asks for a core, and gets no more.
+pub(super) const PINNED: PodKind = PodKind {
+    name: "pinned",
+    classes: Classes::Few(1),
+    manifest: |_| Manifest::guaranteed(json!({ "cpu": "1", "memory": "500Mi" })),
+};
+
 /// The claim of a pod of [`CLAIMING`].
 pub(super) fn claim_name(number: usize) -> String {
     format!("data-{number}")

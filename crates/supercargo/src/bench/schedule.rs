@@ -30,11 +30,12 @@ use super::figures::clock;
 use super::nodes::{NodeKind, NodeMaker};
 use super::objects::quota;
 use super::scene::{NOW, engine_options};
-use super::{NODES_MAX, PODS_MAX};
+use super::workloads::Sizes;
+use super::{NODES_MAX, PODS_MAX, community};
 use crate::outcome::Outcome;
 use plugins::{
     APPLICATIONS, PERMITTED_TOGETHER, add_ageing, add_gangs, add_groups, add_qos_aware, add_qos_sort,
-    add_quotas, add_topological_sort, app_group, application_metadata, qos_metadata,
+    add_quotas, add_topological_sort, add_topologies, app_group, application_metadata, qos_metadata,
 };
 use report::{Report, table};
 
@@ -73,14 +74,16 @@ struct Workload {
     description: &'static str,
     /// What it adds to the default profile.
     change: fn(&mut Profile) -> anyhow::Result<()>,
-    /// The objects that are there before pods come, of which there are so many.
-    objects: fn(usize) -> Vec<Value>,
+    /// The objects that are there before pods come.
+    objects: fn(Sizes) -> Vec<Value>,
     /// So many pods are permitted together.
     together: usize,
     /// The label that says which of those a pod belongs to, if one does.
     label: Option<&'static str>,
     /// What is written into the metadata of the pod of a number.
     metadata: fn(usize) -> Value,
+    /// Whether pods get no more than they ask for.
+    is_guaranteed: bool,
 }
 
 /// Nothing but pods.
@@ -92,6 +95,7 @@ const PLAIN: Workload = Workload {
     together: 1,
     label: None,
     metadata: |_| Value::Null,
+    is_guaranteed: false,
 };
 
 const WORKLOADS: &[Workload] = &[
@@ -134,7 +138,7 @@ const WORKLOADS: &[Workload] = &[
         name: "quotas",
         description: "CapacityScheduling with ten quotas, one of them that of all pods",
         change: add_quotas,
-        objects: |pods| {
+        objects: |Sizes { pods, .. }| {
             let others = (0..9).map(|number| quota(&format!("other-{number}"), 1, 2));
             [quota("default", pods, pods)].into_iter().chain(others).collect()
         },
@@ -144,9 +148,17 @@ const WORKLOADS: &[Workload] = &[
         name: "groups",
         description: "Coscheduling with groups of a hundred",
         change: add_groups,
-        objects: |pods| (0..pods.div_ceil(GROUP_SIZE)).map(pod_group).collect(),
+        objects: |sizes| (0..sizes.pods.div_ceil(GROUP_SIZE)).map(pod_group).collect(),
         together: GROUP_SIZE,
         label: Some(POD_GROUP_LABEL),
+        ..PLAIN
+    },
+    Workload {
+        name: "numa",
+        description: "NodeResourceTopologyMatch takes pods off both NUMA zones of their nodes until topologies have counted them",
+        change: add_topologies,
+        objects: community::topologies,
+        is_guaranteed: true,
         ..PLAIN
     },
 ];
@@ -234,7 +246,7 @@ fn run_once(workload: &Workload, profile: &Profile, nodes: usize, pods: usize) -
     for number in 0..nodes {
         scheduler.put(Decoded::Node(Box::new(maker.node(number))), NOW);
     }
-    for object in decoded_objects(workload, profile, pods)? {
+    for object in decoded_objects(workload, profile, Sizes { nodes, init: 0, pods })? {
         scheduler.put(object, NOW);
     }
     // Nodes are put in order when somebody looks; that is not part of a decision. Plugins that observe hear of each pod as it comes.
@@ -269,9 +281,9 @@ fn sort_of(profile: &Profile) -> anyhow::Result<&dyn QueueSort> {
 }
 
 /// The objects of a workload, read but not yet known to anybody.
-fn decoded_objects(workload: &Workload, profile: &Profile, pods: usize) -> anyhow::Result<Vec<Decoded>> {
+fn decoded_objects(workload: &Workload, profile: &Profile, sizes: Sizes) -> anyhow::Result<Vec<Decoded>> {
     let decoder = Needs::of([profile]).decoder();
-    let objects = (workload.objects)(pods);
+    let objects = (workload.objects)(sizes);
     let decoded = objects.iter().map(|object| decoder.decode(&object.to_string()));
     decoded.collect::<Result<_, _>>().context("the text of an object cannot be read")
 }
@@ -305,6 +317,10 @@ fn decoded(workload: &Workload, number: usize) -> anyhow::Result<Decoded> {
             }],
         },
     });
+    if workload.is_guaranteed {
+        let resources = &mut pod["spec"]["containers"][0]["resources"];
+        resources["limits"] = resources["requests"].clone();
+    }
     for (key, value) in (workload.metadata)(number).as_object().into_iter().flatten() {
         pod["metadata"][key] = value.clone();
     }
@@ -320,7 +336,8 @@ fn check(workload: &Workload, profile: &Profile, run: &Run, pods: usize) -> anyh
     let sort = sort_of(profile)?;
     let changes = sort.changes();
     let mut cluster = supercargo_model::Cluster::default();
-    for object in decoded_objects(workload, profile, pods)? {
+    // The queue knows nothing of nodes.
+    for object in decoded_objects(workload, profile, Sizes { nodes: 0, init: 0, pods })? {
         cluster.add(object)?;
     }
     let (cluster, nothing) = (cluster.snapshot(), Memories::default());

@@ -384,6 +384,16 @@ pub(super) const WORKLOADS: &[Workload] = &[
         adds: community::add_network,
         ..PLAIN
     },
+    Workload {
+        name: "numa",
+        description: "NodeResourceTopologyMatch with two NUMA zones a node, and guaranteed pods of whole cores",
+        objects: community::topologies,
+        init: Init::Decided(1000, &pods::PINNED),
+        pods: 10_000,
+        pod: &pods::PINNED,
+        adds: community::add_topologies,
+        ..PLAIN
+    },
 ];
 
 /// NetworkTraffic as a configuration has it that names only a Prometheus.

@@ -1,6 +1,6 @@
 //! Pods that somebody wants to be tried again.
 
-use super::{Place, Queue};
+use super::{Place, Queue, Slot};
 use crate::scheduler::observations::QueueEvent;
 use crate::scheduler::queue_context::{QueueContext, Retry};
 
@@ -15,6 +15,19 @@ impl Queue {
                 self.leave(context, slot);
                 self.enter(context, slot, Place::Active, QueueEvent::ForceActivate);
             }
+        }
+    }
+
+    /// Tries the pods again that wait because of a plugin, which knows better by now.
+    pub(in crate::scheduler) fn retry_rejected_by(
+        &mut self,
+        context: &QueueContext<'_>,
+        plugin: &'static str,
+    ) {
+        let is_rejected = |slot: &Slot| self.get(*slot).rejectors.contains(plugin);
+        let rejected: Vec<Slot> = self.unschedulable.iter().copied().filter(is_rejected).collect();
+        for slot in rejected {
+            self.requeue(context, slot, Retry::AfterBackoff, QueueEvent::ForceActivate);
         }
     }
 

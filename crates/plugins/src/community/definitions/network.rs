@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use supercargo_model::Kind;
 
 use super::super::network_aware::{AppGroup, NetworkTopology};
-use super::{Definition, number, object, quantity, text};
+use super::{Definition, described, list, number, object, quantity, required, text};
 
 /// Where upstream's API was approved.
 const APPROVED: &str = "https://github.com/kubernetes-sigs/scheduler-plugins/pull/432";
@@ -20,7 +20,7 @@ pub(super) fn app_group() -> Definition {
         ]),
         &["workload"],
     );
-    let entry = object([("dependencies", list("What it calls.", dependency)), ("workload", workload())]);
+    let entry = object([("dependencies", list("What it calls.", &dependency)), ("workload", workload())]);
     let ordered = object([
         ("index", number(None, "Its turn: the lower, the earlier.")),
         ("workload", workload()),
@@ -41,7 +41,7 @@ pub(super) fn app_group() -> Definition {
                          AlternateTarjan.",
                     ),
                 ),
-                ("workloads", list("Its workloads.", required(entry, &["workload"]))),
+                ("workloads", list("Its workloads.", &required(entry, &["workload"]))),
             ]),
             &["numMembers", "topologySortingAlgorithm", "workloads"],
         ),
@@ -50,8 +50,9 @@ pub(super) fn app_group() -> Definition {
             ("runningWorkloads", number(Some(0), "How many of its pods run.")),
             ("scheduleStartTime", time("When its first pod was given a node.")),
             ("topologyCalculationTime", time("When the order was worked out.")),
-            ("topologyOrder", list("Its workloads by selector, and which is tried when.", ordered)),
+            ("topologyOrder", list("Its workloads by selector, and which is tried when.", &ordered)),
         ]),
+        whole: None,
         columns: &[
             ("Members", "integer", ".spec.numMembers"),
             ("Running", "integer", ".status.runningWorkloads"),
@@ -76,7 +77,7 @@ pub(super) fn network_topology() -> Definition {
     );
     let origin = required(
         object([
-            ("costList", list("The costs to others.", cost)),
+            ("costList", list("The costs to others.", &cost)),
             ("origin", text("The region or zone where a connection begins.")),
             ("originInterStatistics", statistics()),
             ("originIntraStatistics", statistics()),
@@ -85,7 +86,7 @@ pub(super) fn network_topology() -> Definition {
     );
     let of_key = required(
         object([
-            ("originList", list("The costs by where a connection begins.", origin)),
+            ("originList", list("The costs by where a connection begins.", &origin)),
             ("topologyKey", text("topology.kubernetes.io/region or topology.kubernetes.io/zone.")),
         ]),
         &["topologyKey", "originList"],
@@ -93,7 +94,7 @@ pub(super) fn network_topology() -> Definition {
     let set = required(
         object([
             ("name", text("The name of the set: UserDefined, NetperfCosts, or any other.")),
-            ("topologyList", list("The costs by topology key.", of_key)),
+            ("topologyList", list("The costs by topology key.", &of_key)),
         ]),
         &["name", "topologyList"],
     );
@@ -105,7 +106,7 @@ pub(super) fn network_topology() -> Definition {
         spec: required(
             object([
                 ("configmapName", text("The ConfigMap that has the measurements, in the same namespace.")),
-                ("weights", list("The costs, in sets that plugins choose from by name.", set)),
+                ("weights", list("The costs, in sets that plugins choose from by name.", &set)),
             ]),
             &["configmapName"],
         ),
@@ -113,6 +114,7 @@ pub(super) fn network_topology() -> Definition {
             ("nodeCount", count("How many nodes there are.")),
             ("weightCalculationTime", time("When costs were worked out last.")),
         ]),
+        whole: None,
         columns: &[
             ("ConfigMap", "string", ".spec.configmapName"),
             ("Nodes", "integer", ".status.nodeCount"),
@@ -143,20 +145,6 @@ fn statistics() -> Value {
         ("minCost", count("The lowest cost.")),
     ]);
     described("Bandwidth and costs, as others say them.", schema)
-}
-
-fn described(description: &str, mut schema: Value) -> Value {
-    schema["description"] = description.into();
-    schema
-}
-
-fn required(mut schema: Value, fields: &[&str]) -> Value {
-    schema["required"] = fields.into();
-    schema
-}
-
-fn list(description: &str, items: Value) -> Value {
-    json!({ "description": description, "type": "array", "items": items })
 }
 
 fn count(description: &str) -> Value {

@@ -9,6 +9,9 @@ use serde::forward_to_deserialize_any;
 use super::super::capacity_scheduling::{ElasticQuotaSpec, ElasticQuotaStatus};
 use super::super::coscheduling::{PodGroupSpec, PodGroupStatus};
 use super::super::network_aware::{AppGroupSpec, AppGroupStatus, NetworkTopologySpec, NetworkTopologyStatus};
+use super::super::node_resource_topology_match::{
+    AttributeWords, CostWords, NodeResourceTopologyWords, ZoneResourceWords, ZoneWords,
+};
 use super::*;
 
 /// Asks a type which fields it reads, and gives it nothing.
@@ -65,13 +68,25 @@ fn schemas_name_what_the_types_read() {
     let named = |schema: &Value| -> BTreeSet<String> {
         schema["properties"].as_object().expect("an object has properties").keys().cloned().collect()
     };
-    let [quota, group, app, topology] = &definitions()[..] else { panic!("there are four") };
+    let [quota, group, app, network, topology] = &definitions()[..] else { panic!("there are five") };
     assert_eq!(named(&quota.spec), fields_of::<ElasticQuotaSpec>());
     assert_eq!(named(&quota.status), fields_of::<ElasticQuotaStatus>());
     assert_eq!(named(&group.spec), fields_of::<PodGroupSpec>());
     assert_eq!(named(&group.status), fields_of::<PodGroupStatus>());
     assert_eq!(named(&app.spec), fields_of::<AppGroupSpec>());
     assert_eq!(named(&app.status), fields_of::<AppGroupStatus>());
-    assert_eq!(named(&topology.spec), fields_of::<NetworkTopologySpec>());
-    assert_eq!(named(&topology.status), fields_of::<NetworkTopologyStatus>());
+    assert_eq!(named(&network.spec), fields_of::<NetworkTopologySpec>());
+    assert_eq!(named(&network.status), fields_of::<NetworkTopologyStatus>());
+    let whole = topology.whole.as_ref().expect("it has neither spec nor status");
+    let mut fields = fields_of::<NodeResourceTopologyWords>();
+    assert!(fields.remove("metadata"), "which is the API's own");
+    assert_eq!(named(whole), fields);
+    let items = |schema: &Value, field: &str| schema["properties"][field]["items"].clone();
+    let zone = items(whole, "zones");
+    assert_eq!(named(&zone), fields_of::<ZoneWords>());
+    assert_eq!(named(&items(&zone, "costs")), fields_of::<CostWords>());
+    assert_eq!(named(&items(&zone, "resources")), fields_of::<ZoneResourceWords>());
+    for attributes in [items(whole, "attributes"), items(&zone, "attributes")] {
+        assert_eq!(named(&attributes), fields_of::<AttributeWords>());
+    }
 }

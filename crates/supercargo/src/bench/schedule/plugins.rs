@@ -13,7 +13,9 @@ use supercargo_framework::{
 };
 use supercargo_model::NodeRef;
 use supercargo_plugins::community::network_aware::{APP_GROUP_LABEL, WORKLOAD_LABEL};
-use supercargo_plugins::community::{CapacityScheduling, Coscheduling, QosSort, TopologicalSort};
+use supercargo_plugins::community::{
+    CapacityScheduling, Coscheduling, NodeResourceTopologyMatch, QosSort, TopologicalSort,
+};
 use supercargo_plugins::qos_aware::QosAware;
 
 use super::NOW;
@@ -107,6 +109,13 @@ pub(super) fn add_qos_aware(profile: &mut Profile) -> anyhow::Result<()> {
 pub(super) fn add_quotas(profile: &mut Profile) -> anyhow::Result<()> {
     profile.post_filter.clear();
     samples::add::<CapacityScheduling>(profile, 0);
+    Ok(())
+}
+
+/// Pods are taken off the zones of their nodes.
+pub(super) fn add_topologies(profile: &mut Profile) -> anyhow::Result<()> {
+    let args = json!({ "cacheResyncPeriodSeconds": 5 });
+    samples::add_with::<NodeResourceTopologyMatch>(profile, 1, Some(&args));
     Ok(())
 }
 
