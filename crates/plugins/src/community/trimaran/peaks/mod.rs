@@ -132,14 +132,7 @@ impl Score for Peaks {
     }
 
     fn normalize(&self, _: &Cycle<'_>, scores: &mut [NodeScore]) -> Status {
-        let (mut known, mut unknown): (Vec<&mut NodeScore>, Vec<&mut NodeScore>) =
-            scores.iter_mut().partition(|score| score.score != UNKNOWN);
-        let mut costs: Vec<NodeScore> = known.iter().map(|score| **score).collect();
-        by_inverse_cost(&mut costs);
-        for (score, cost) in known.iter_mut().zip(costs) {
-            score.score = cost.score;
-        }
-        unknown.iter_mut().for_each(|score| score.score = 0);
+        by_inverse_cost(scores, UNKNOWN);
         Status::success()
     }
 
