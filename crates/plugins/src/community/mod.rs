@@ -10,6 +10,7 @@ mod node_metadata;
 mod node_resources_allocatable;
 mod normalize;
 mod pod_state;
+mod preempting;
 mod preemption_toleration;
 mod qos_sort;
 mod requests;

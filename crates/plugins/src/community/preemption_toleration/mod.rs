@@ -10,6 +10,7 @@ use supercargo_framework::{
 use supercargo_model::kinds::PodDisruptionBudget;
 use supercargo_model::{NodeRef, Pod};
 
+use super::preempting::no_victims;
 use crate::kubernetes::DefaultPreemptionArgs;
 pub use policy::PriorityClass;
 
@@ -40,7 +41,8 @@ pub use policy::PriorityClass;
 /// Pods of priority 9999 evict pods of this class when those have been scheduled for an hour, pods of priority 10000 at once.
 ///
 /// # Difference from upstream
-/// All pods of one decision are judged at one time, where upstream's time may be that of another decision.
+/// All pods of one decision are judged at one time, where upstream's time may be that of another decision. Where there are more than 20
+/// nodes, a pod that nobody goes for is told how many nodes were tried, and not the name of each.
 #[derive(Debug)]
 pub struct PreemptionToleration {
     min_candidate_nodes_percentage: i32,
@@ -120,8 +122,7 @@ impl PreemptionRules for PreemptionToleration {
     }
 
     fn no_victims(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Status {
-        let (node, pod) = (node.name(), &cycle.pod.name);
-        Status::unresolvable(format!("No victims found on node {node} for preemptor pod {pod}"))
+        no_victims(cycle, node)
     }
 
     fn message_prefix(&self) -> &'static str {
