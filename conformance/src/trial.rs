@@ -244,9 +244,11 @@ impl<'c> Trial<'c> {
             })
             .collect();
         let now = self.now;
+        // No pod goes before itself, even if its plugin would say so: nobody asks.
+        let is_other = |a: &QueuedPod, b: &QueuedPod| a.pod.uid != b.pod.uid;
         let less: Vec<Vec<bool>> = queued
             .iter()
-            .map(|a| queued.iter().map(|b| self.scheduler.goes_before(a, b, now)).collect())
+            .map(|a| queued.iter().map(|b| is_other(a, b) && self.scheduler.goes_before(a, b, now)).collect())
             .collect();
         let keys: Vec<String> = queued.iter().map(|queued| queued.pod.key()).collect();
         let is_before = |a: usize, b: usize| match (less[a][b], less[b][a]) {

@@ -9,7 +9,7 @@ use supercargo_conformance::{Case, CaseVerdict, Difference, Judge, compare, fami
 use vector_files::{lines, report, vectors};
 
 /// Plugins of the vectors that we do not have yet. Their cases are left out; when the list is empty, it goes.
-const MISSING: &[&str] = &["NetworkOverhead", "NodeResourceTopologyMatch", "TopologicalSort"];
+const MISSING: &[&str] = &["NodeResourceTopologyMatch"];
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "whoever runs the test says which cases, by the environment")]

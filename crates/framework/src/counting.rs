@@ -36,12 +36,17 @@ pub struct Counter {
     pub pods: PodMatcher,
     /// Nodes with the same value under this label key are one place.
     pub topology_key: Box<str>,
+    /// A second key: nodes with the same values under both are one place then, and so are those that lack the same of them.
+    pub second_key: Option<Box<str>>,
     /// Which nodes' pods count.
     pub scope: Scope,
     /// Whether [`Tally::of_domains`] is wanted: what the counts of all domains are, whether or not a node there is feasible.
     pub wants_counts: bool,
     /// Whether [`Groups::domains`] is wanted: how many domains the feasible nodes are in.
     pub wants_domains: bool,
+    /// Whether [`Groups::weight`] is wanted: pods in other places count too, each as much as [`Counts::weight`] says. Only with a
+    /// second key.
+    pub wants_weights: bool,
 }
 
 /// Which nodes' pods a [`Counter`] counts.
@@ -89,11 +94,20 @@ pub trait Counts: Send + Sync {
         let _ = (counter, node);
         true
     }
+
+    /// What a pod at the place `to` is worth for nodes at the place `from`, for the counter with that number, where it
+    /// [wants weights](Counter::wants_weights). A place is the values under the two keys, empty where the nodes lack one. The answer
+    /// depends on nothing else.
+    fn weight(&self, counter: usize, from: [&str; 2], to: [&str; 2]) -> i64 {
+        let _ = (counter, from, to);
+        0
+    }
 }
 
 /// A filter by counts. It must say of every node what the plugin's own filter says.
 pub trait CountedFilter: Counts {
-    /// What it can say against a node.
+    /// What it can say against a node; nothing if it says something else of every node. Then all plugins are asked about every node
+    /// where a pod fits nowhere.
     fn rejections(&self) -> &[Status];
 
     /// Whether the nodes of a group pass; if not, the number of the rejection.
@@ -119,6 +133,8 @@ pub struct Groups<'a> {
     pub cells_per_group: usize,
     /// The first of this plugin's cells in each group.
     pub first_cell: usize,
+    /// What the pods of all places are worth, counter by counter as in `cells`; empty if nobody wants to know.
+    pub weights: &'a [i64],
     /// The terms that mean the pod: for each group the sums of weights, in the order of [`TermRole::ALL`].
     pub terms: &'a [[i64; TermRole::ALL.len()]],
     /// Which domains the nodes are in; none while it is not known yet which nodes are feasible.
@@ -174,10 +190,18 @@ impl Counter {
         Counter {
             pods,
             topology_key: topology_key.into(),
+            second_key: None,
             scope: Scope::NodesWithKeys(Vec::new()),
             wants_counts: false,
             wants_domains: false,
+            wants_weights: false,
         }
+    }
+
+    /// Counts pods by the places that two keys make together.
+    #[must_use]
+    pub fn and_by(self, second_key: impl Into<Box<str>>) -> Self {
+        Counter { second_key: Some(second_key.into()), ..self }
     }
 }
 
@@ -205,6 +229,13 @@ impl Groups<'_> {
     /// What one of the plugin's counters counts in a group.
     pub fn cell(&self, group: usize, counter: usize) -> Cell {
         self.cells[group * self.cells_per_group + self.first_cell + counter]
+    }
+
+    /// What the pods that one of the plugin's counters counts are worth for a group, those of all places taken together. Only if
+    /// [`Counter::wants_weights`] says so; 0 otherwise.
+    pub fn weight(&self, group: usize, counter: usize) -> i64 {
+        let place = group * self.cells_per_group + self.first_cell + counter;
+        self.weights.get(place).copied().unwrap_or(0)
     }
 
     /// How many domains of one of the plugin's counters have a feasible node in one of the groups that are meant; a group whose nodes

@@ -67,6 +67,12 @@ pub trait QueueSort: Send + Sync {
     fn changes(&self) -> OrderChanges {
         OrderChanges::never()
     }
+
+    /// What the comparison of the plugin that this one takes the place of says, where that is no order, so that the queue cannot go by
+    /// it. Only judges of verdicts ask.
+    fn less_upstream(&self, context: &Context<'_>, a: &QueuedPod, b: &QueuedPod) -> bool {
+        self.less(context, a, b)
+    }
 }
 
 /// The rank of a waiting pod: the first number counts, then the second.
@@ -116,8 +122,8 @@ pub trait PreFilter: Send + Sync {
         Touched::All
     }
 
-    /// What people should know who ask why the plugin rejects a pod here, beyond the reason: who lacks how much of what, who has it.
-    /// Only those who explain ask.
+    /// What people should know who ask about a pod that the plugin rejects here, beyond the reason: who lacks how much of what, who has it;
+    /// or about one that it lets pass, but will have wait at Permit, and for whom. Only those who explain ask.
     fn background(&self, context: &Context<'_>, pod: &Pod) -> Option<String> {
         let _ = (context, pod);
         None

@@ -234,6 +234,12 @@ impl Requirement {
         Requirement { key: key.into(), operator: Operator::In, values: Box::new([value.into()]) }
     }
 
+    /// The label must have one of these values.
+    pub fn one_of<'a>(key: &str, values: impl IntoIterator<Item = &'a str>) -> Self {
+        let values = values.into_iter().map(Into::into).collect();
+        Requirement { key: key.into(), operator: Operator::In, values }
+    }
+
     /// Reads one requirement and notes what is wrong with it; `path` is where it stands, for the error's text.
     pub(crate) fn read(
         words: &RequirementWords,

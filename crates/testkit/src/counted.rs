@@ -65,7 +65,11 @@ impl Search<'_> {
             return all == "skip" && (0..groups.len()).all(|group| by_counts(group).as_deref() == Some("ok"));
         }
         nodes.zip(&census.group_of).zip(&said).all(|((node, group), line)| {
-            by_counts(*group).is_some_and(|counted| *line == format!("{}: {counted}", node.name()))
+            match by_counts(*group) {
+                Some(counted) => *line == format!("{}: {counted}", node.name()),
+                // It says something else of every node.
+                None => counted.rejections().is_empty() && *line != format!("{}: ok", node.name()),
+            }
         })
     }
 
@@ -95,6 +99,7 @@ struct Census {
     nodes: Vec<u32>,
     tallies: Vec<Tally>,
     cells: Vec<Cell>,
+    weights: Vec<i64>,
     terms: Vec<Terms>,
     /// The group of each node, in the order of the nodes.
     group_of: Vec<usize>,
@@ -112,18 +117,21 @@ impl Census {
             nodes: Vec::new(),
             tallies: counted.iter().map(|counted| counted.tally).collect(),
             cells: Vec::new(),
+            weights: Vec::new(),
             terms: Vec::new(),
             group_of: Vec::new(),
             domains: counted.iter().map(|counted| counted.domains(cluster)).collect(),
         };
-        let mut known: Vec<(Vec<Cell>, Terms)> = Vec::new();
+        let mut known: Vec<(Vec<Cell>, Vec<i64>, Terms)> = Vec::new();
         for node in cluster.nodes() {
-            let cells: Vec<Cell> = counted.iter().map(|counted| counted.cell(node)).collect();
-            let alike = (cells, meant.on(node));
+            let cells: Vec<Cell> = counted.iter().map(|counted| counted.cell(node, cluster)).collect();
+            let weights = counted.iter().map(|counted| counted.weight(node, cluster)).collect();
+            let alike = (cells, weights, meant.on(node));
             let group = known.iter().position(|other| *other == alike).unwrap_or_else(|| {
                 census.nodes.push(0);
                 census.cells.extend(&alike.0);
-                census.terms.push(alike.1);
+                census.weights.extend(&alike.1);
+                census.terms.push(alike.2);
                 known.push(alike);
                 known.len() - 1
             });
@@ -140,6 +148,7 @@ impl Census {
             cells: &self.cells,
             cells_per_group: self.tallies.len(),
             first_cell: 0,
+            weights: &self.weights,
             terms: &self.terms,
             domains: Some(self),
         }
@@ -157,15 +166,22 @@ impl GroupDomains for Census {
 
 /// What one counter counts.
 struct Counted<'a> {
+    counts: &'a dyn Counts,
+    number: usize,
     counter: &'a Counter,
+    /// The places of nodes, where two keys make one.
+    places: Vec<[&'a str; 2]>,
     /// The pods of each domain that has a node which counts.
     by_domain: BTreeMap<u32, u32>,
     tally: Tally,
 }
 
 impl<'a> Counted<'a> {
-    fn of(counts: &'a dyn Counts, number: usize, cluster: &Snapshot) -> Self {
+    fn of(counts: &'a dyn Counts, number: usize, cluster: &'a Snapshot) -> Self {
         let counter = &counts.counters()[number];
+        let mut places: Vec<[&str; 2]> = cluster.nodes().map(|node| place(counter, node, cluster)).collect();
+        places.sort_unstable();
+        places.dedup();
         let has = |node: NodeRef<'_>, key: &str| domain(node, key) != Cell::NO_DOMAIN;
         let is_counted = |node: NodeRef<'_>| match &counter.scope {
             Scope::Node => true,
@@ -175,7 +191,8 @@ impl<'a> Counted<'a> {
         let mut by_domain: BTreeMap<u32, u32> = BTreeMap::new();
         let mut everywhere = 0;
         for node in cluster.nodes() {
-            let (domain, pods) = (domain(node, &counter.topology_key), matching(counter, node));
+            let domain = domain_of(counter, node, &places, cluster);
+            let pods = matching(counter, node);
             everywhere += u64::from(pods);
             if domain != Cell::NO_DOMAIN && is_counted(node) {
                 *by_domain.entry(domain).or_default() += pods;
@@ -189,11 +206,24 @@ impl<'a> Counted<'a> {
                 of_domains: if counter.wants_counts { summary(&by_domain) } else { DomainCounts::default() },
             },
         };
-        Counted { counter, by_domain, tally }
+        Counted { counts, number, counter, places, by_domain, tally }
     }
 
-    fn cell(&self, node: NodeRef<'_>) -> Cell {
-        let domain = domain(node, &self.counter.topology_key);
+    /// What all pods are worth for a node, if somebody wants to know.
+    fn weight(&self, node: NodeRef<'_>, cluster: &Snapshot) -> i64 {
+        if !self.counter.wants_weights {
+            return 0;
+        }
+        let from = place(self.counter, node, cluster);
+        let worth = |other: NodeRef<'_>| {
+            let to = place(self.counter, other, cluster);
+            self.counts.weight(self.number, from, to) * i64::from(matching(self.counter, other))
+        };
+        cluster.nodes().map(worth).sum()
+    }
+
+    fn cell(&self, node: NodeRef<'_>, cluster: &Snapshot) -> Cell {
+        let domain = domain_of(self.counter, node, &self.places, cluster);
         let pods = match self.counter.scope {
             _ if domain == Cell::NO_DOMAIN => 0,
             Scope::Node => matching(self.counter, node),
@@ -205,7 +235,8 @@ impl<'a> Counted<'a> {
 
     /// The domain of each node, if somebody wants to know.
     fn domains(&self, cluster: &Snapshot) -> Option<Vec<u32>> {
-        let all = || cluster.nodes().map(|node| domain(node, &self.counter.topology_key)).collect();
+        let of_node = |node| domain_of(self.counter, node, &self.places, cluster);
+        let all = || cluster.nodes().map(of_node).collect();
         self.counter.wants_domains.then(all)
     }
 }
@@ -269,6 +300,22 @@ fn carried(pod: &Pod) -> impl Iterator<Item = (TermRole, i64, &PodAffinityTerm)>
 
 fn matching(counter: &Counter, node: NodeRef<'_>) -> u32 {
     node.pods().iter().filter(|pod| counter.pods.matches(pod)).count() as u32
+}
+
+/// The values of a node under the two keys of a counter, empty where it has none.
+fn place<'a>(counter: &Counter, node: NodeRef<'_>, cluster: &'a Snapshot) -> [&'a str; 2] {
+    let value = |key: &str| node.domain_named(key).map_or("", |pair| cluster.labels().value(pair));
+    [value(&counter.topology_key), counter.second_key.as_deref().map_or("", value)]
+}
+
+/// The number of what counts as one place.
+fn domain_of(counter: &Counter, node: NodeRef<'_>, places: &[[&str; 2]], cluster: &Snapshot) -> u32 {
+    match counter.second_key {
+        None => domain(node, &counter.topology_key),
+        Some(_) => {
+            places.binary_search(&place(counter, node, cluster)).map_or(Cell::NO_DOMAIN, |at| at as u32)
+        }
+    }
 }
 
 fn domain(node: NodeRef<'_>, key: &str) -> u32 {

@@ -264,6 +264,7 @@ impl Blueprint {
         }
         let all = counters.iter().chain(terms.iter().map(|term| &term.counter));
         let by_row = all.filter(|counter| counter.is_by_row).copied().collect();
+        let wants_weights = counters.iter().any(|counter| counter.wants_weights);
         let is_asked = |number| self.asked.contains(number) || self.scored.contains(number);
         let mut alike = self.recipe.alike(pod, is_asked);
         alike.extend(self.resolved.numbers(is_asked));
@@ -282,6 +283,7 @@ impl Blueprint {
             counters,
             terms,
             by_row,
+            wants_weights,
             planes: None,
             asked: self.asked,
             recipe: self.recipe,
@@ -299,6 +301,8 @@ enum Wanted {
     Pods,
     /// Those, and in how many domains rows are.
     PodsAndDomains,
+    /// What the pods of all domains are worth.
+    Weights,
 }
 
 impl Wanted {
@@ -308,6 +312,8 @@ impl Wanted {
             Wanted::PodsOfNode => true,
             Wanted::Pods => key.is_one_node_each() || key.has_many_domains(),
             Wanted::PodsAndDomains => key.has_many_domains(),
+            // With every pod the sums of all domains change.
+            Wanted::Weights => false,
         }
     }
 }
@@ -330,9 +336,10 @@ impl Builder<'_> {
         meant.sort_unstable();
         let mut terms = Vec::with_capacity(meant.len());
         for (source, role, weight, key) in meant {
-            let column = self.column(&key);
+            let column = self.column(&key, None);
             self.counting.share_term(source);
-            let request = TallyRequest { key: column, chosen_by: None, wants_counts: false };
+            let request =
+                TallyRequest { key: column, chosen_by: None, wants_counts: false, weighed_by: None };
             let tally = (!self.counting.keys.get(column).is_one_node_each())
                 .then(|| self.counting.tally(source, request, self.cluster));
             let counter = self.counter(source, tally, column, Wanted::Pods);
@@ -344,7 +351,7 @@ impl Builder<'_> {
     fn counters(&mut self, counts: &Arc<dyn Counts>) -> Vec<ClassCounter> {
         let mut counters = Vec::with_capacity(counts.counters().len());
         for (number, wanted) in counts.counters().iter().enumerate() {
-            let column = self.column(&wanted.topology_key);
+            let column = self.column(&wanted.topology_key, wanted.second_key.as_deref());
             let source = self.counting.matching(&wanted.pods);
             let chosen = match &wanted.scope {
                 Scope::Node => {
@@ -355,12 +362,16 @@ impl Builder<'_> {
                 Scope::NodesWithKeys(keys) => {
                     // If all nodes have all keys there is nothing to choose.
                     let others: Vec<usize> = (keys.iter().filter(|key| **key != wanted.topology_key))
-                        .map(|key| self.column(key))
+                        .map(|key| self.column(key, None))
                         .collect();
                     !others.iter().all(|column| self.counting.keys.get(*column).is_on_all_nodes())
                 }
             };
-            let wants = if wanted.wants_domains { Wanted::PodsAndDomains } else { Wanted::Pods };
+            let wants = match (wanted.wants_weights, wanted.wants_domains) {
+                (true, _) => Wanted::Weights,
+                (false, true) => Wanted::PodsAndDomains,
+                (false, false) => Wanted::Pods,
+            };
             let key = self.counting.keys.get(column);
             let has_own_count = key.is_one_node_each() && wants.is_by_row(key);
             let needs_tally = !has_own_count || chosen || wanted.wants_counts || !key.is_on_all_nodes();
@@ -368,6 +379,7 @@ impl Builder<'_> {
                 key: column,
                 chosen_by: chosen.then(|| (counts.clone(), number)),
                 wants_counts: wanted.wants_counts,
+                weighed_by: wanted.wants_weights.then(|| (counts.clone(), number)),
             };
             let tally = needs_tally.then(|| self.counting.tally(source, request, self.cluster));
             counters.push(self.counter(source, tally, column, wants));
@@ -393,11 +405,12 @@ impl Builder<'_> {
             is_by_row,
             is_by_small_domain: is_by_row && tally.is_some() && !key.is_one_node_each(),
             counts_domains: is_by_row && matches!(wanted, Wanted::PodsAndDomains),
+            wants_weights: matches!(wanted, Wanted::Weights),
         }
     }
 
-    fn column(&mut self, key: &str) -> usize {
-        let column = self.counting.keys.column(key, self.cluster);
+    fn column(&mut self, key: &str, second_key: Option<&str>) -> usize {
+        let column = self.counting.keys.column(key, second_key, self.cluster);
         let epoch = (column, self.counting.keys.get(column).epoch());
         if !self.key_epochs.contains(&epoch) {
             self.key_epochs.push(epoch);

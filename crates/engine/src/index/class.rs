@@ -89,6 +89,8 @@ pub(super) struct Indexed {
     pub(super) terms: Vec<ClassTerm>,
     /// Those of the counters, the terms' included, that have a count for every row.
     pub(super) by_row: Vec<ClassCounter>,
+    /// Whether one of the counters wants to know what pods of all places are worth.
+    pub(super) wants_weights: bool,
     /// Rows grouped by the class itself, where it has too many rows of its own for a list.
     pub(super) planes: Option<Planes>,
     /// The plugins whose filters look at rows.
@@ -125,6 +127,8 @@ pub(super) struct ClassCounter {
     pub(super) is_by_small_domain: bool,
     /// Whether it matters in how many domains the feasible rows of groups are, which only the class's own planes know.
     pub(super) counts_domains: bool,
+    /// Whether it is wanted what the pods of all domains are worth.
+    pub(super) wants_weights: bool,
 }
 
 /// A term of running pods that means the pods of the class.

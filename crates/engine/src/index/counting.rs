@@ -324,6 +324,11 @@ impl Counting {
         self.held_tally(tally).in_domain(domain)
     }
 
+    /// What the pods of a tally are worth for a domain, those of all domains taken together.
+    pub(super) fn weight(&self, tally: TallyId, domain: u32) -> i64 {
+        self.held_tally(tally).weight(domain)
+    }
+
     /// A tally over all domains.
     pub(super) fn summary(&self, tally: TallyId) -> Tally {
         self.held_tally(tally).summary()

@@ -18,6 +18,8 @@ pub(super) struct Scratch {
     pub(super) members: Vec<Member>,
     pub(super) nodes: Vec<u32>,
     pub(super) cells: Vec<Cell>,
+    /// What pods are worth, a number for each cell; empty if no counter wants that.
+    weights: Vec<i64>,
     pub(super) terms: Vec<[i64; TermRole::ALL.len()]>,
     pub(super) tallies: Vec<Tally>,
     /// The highest value of each group's rows.
@@ -56,6 +58,7 @@ impl Scratch {
         self.members.clear();
         self.nodes.clear();
         self.cells.clear();
+        self.weights.clear();
         self.terms.clear();
         self.tallies.clear();
         for counter in &indexed.counters {
@@ -135,6 +138,7 @@ impl Scratch {
             }
         };
         self.push_counts(part, indexed, base, count);
+        self.push_weights(part, indexed, base, counting);
     }
 
     fn push_single(&mut self, row: u32, indexed: &Indexed, base: &Base, counting: &Counting) {
@@ -145,6 +149,20 @@ impl Scratch {
             if domain == Cell::NO_DOMAIN { 0 } else { counter.in_row(row, counting) }
         };
         self.push_counts(part, indexed, base, count);
+        self.push_weights(part, indexed, base, counting);
+    }
+
+    fn push_weights(&mut self, part: u16, indexed: &Indexed, base: &Base, counting: &Counting) {
+        if !indexed.wants_weights {
+            return;
+        }
+        let domains = &base.parts[usize::from(part)].domains;
+        for counter in &indexed.counters {
+            self.weights.push(match counter.tally.filter(|_| counter.wants_weights) {
+                Some(tally) => counting.weight(tally, domains[counter.part_key]),
+                None => 0,
+            });
+        }
     }
 
     fn push_counts(
@@ -179,6 +197,7 @@ impl Scratch {
             cells: &self.cells,
             cells_per_group: self.tallies.len(),
             first_cell,
+            weights: &self.weights,
             terms: &self.terms,
             domains,
         }
@@ -218,6 +237,9 @@ impl Scratch {
             self.nodes[kept] = self.nodes[group];
             self.terms[kept] = self.terms[group];
             let cells = group * cells_per_group..(group + 1) * cells_per_group;
+            if !self.weights.is_empty() {
+                self.weights.copy_within(cells.clone(), kept * cells_per_group);
+            }
             self.cells.copy_within(cells, kept * cells_per_group);
             kept += 1;
         }
@@ -225,6 +247,7 @@ impl Scratch {
         self.nodes.truncate(kept);
         self.terms.truncate(kept);
         self.cells.truncate(kept * cells_per_group);
+        self.weights.truncate(kept * cells_per_group);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 
+use rustc_hash::FxHashMap;
 use supercargo_framework::Cell;
 use supercargo_model::cluster::KeyId;
 use supercargo_model::{NodeRef, Row, Snapshot};
@@ -17,10 +18,16 @@ const DOMAINS_PER_NODE: usize = 2;
 /// What has many domains has many as long as it has a share of that: otherwise nodes that come and go would change it all the time.
 const STAYS_MANY_SHARE: usize = 2;
 
-/// One label key: the number of every node's value.
+/// One label key, or two together: the number of every node's value.
 #[derive(Debug)]
 pub(super) struct KeyColumn {
     name: Box<str>,
+    /// The key beside it, if values are pairs.
+    second: Option<Box<str>>,
+    /// The pairs, with their numbers; a node that lacks a key has an empty value.
+    pairs: FxHashMap<[Box<str>; 2], u32>,
+    /// The pairs by number.
+    places: Vec<[Box<str>; 2]>,
     /// None as long as no node has had the key.
     key: Option<KeyId>,
     values: Vec<u32>,
@@ -71,12 +78,16 @@ impl Keys {
     }
 
     /// The number of a key's column, which is made if there is none.
-    pub(super) fn column(&mut self, name: &str, cluster: &Snapshot) -> usize {
-        if let Some(index) = self.columns.iter().position(|column| *column.name == *name) {
+    pub(super) fn column(&mut self, name: &str, second: Option<&str>, cluster: &Snapshot) -> usize {
+        let is_it = |column: &KeyColumn| *column.name == *name && column.second.as_deref() == second;
+        if let Some(index) = self.columns.iter().position(is_it) {
             return index;
         }
         let mut column = KeyColumn {
             name: name.into(),
+            second: second.map(Into::into),
+            pairs: FxHashMap::default(),
+            places: Vec::new(),
             key: None,
             values: vec![NO_NODE; cluster.row_count()],
             nodes: Vec::new(),
@@ -205,17 +216,12 @@ impl KeyColumn {
             self.chain.resize(row + 1, UNLINKED);
         }
         let before = self.summary();
-        if self.key.is_none() {
-            self.key = cluster.labels().key(&self.name);
-        }
-        self.values[row] = match self.key.and_then(|key| node.domain(key)) {
+        self.values[row] = match self.read(node, cluster) {
             None => {
                 self.missing += 1;
                 NO_VALUE
             }
-            Some(pair) => {
-                self.has_empty |= cluster.labels().value(pair).is_empty();
-                let value = pair.value.0;
+            Some(value) => {
                 if value as usize >= self.nodes.len() {
                     self.nodes.resize(value as usize + 1, 0);
                     self.first.resize(value as usize + 1, NO_ROW);
@@ -231,6 +237,34 @@ impl KeyColumn {
         };
         self.judge_domains();
         self.epoch += u64::from(before != self.summary());
+    }
+
+    /// The number of a node's value.
+    fn read(&mut self, node: NodeRef<'_>, cluster: &Snapshot) -> Option<u32> {
+        if let Some(second) = &self.second {
+            let text = |key: &str| {
+                let pair = cluster.labels().key(key).and_then(|key| node.domain(key));
+                pair.map_or("", |pair| cluster.labels().value(pair)).into()
+            };
+            let place: [Box<str>; 2] = [text(&self.name), text(second)];
+            let next = self.places.len() as u32;
+            let number = *self.pairs.entry(place.clone()).or_insert(next);
+            if number == next {
+                self.places.push(place);
+            }
+            return Some(number);
+        }
+        if self.key.is_none() {
+            self.key = cluster.labels().key(&self.name);
+        }
+        let pair = self.key.and_then(|key| node.domain(key))?;
+        self.has_empty |= cluster.labels().value(pair).is_empty();
+        Some(pair.value.0)
+    }
+
+    /// The place of a number, where values are pairs.
+    pub(super) fn place(&self, number: u32) -> [&str; 2] {
+        self.places.get(number as usize).map_or(["", ""], |[first, second]| [first, second])
     }
 
     fn enchain(&mut self, row: u32, value: u32) {
@@ -283,7 +317,7 @@ mod tests {
         ) {
             let mut cluster = cluster();
             let mut keys = Keys::new(3);
-            keys.column(KEY, cluster.snapshot());
+            keys.column(KEY, None, cluster.snapshot());
             for (number, rack, goes) in steps {
                 let name = format!("n{number}");
                 let known = cluster.snapshot().row_of(&name);

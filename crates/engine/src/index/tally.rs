@@ -6,7 +6,7 @@ use std::sync::Arc;
 use supercargo_framework::{Cell, Counts, DomainCounts, Tally};
 use supercargo_model::{NodeRef, Row, Snapshot};
 
-use super::keys::Keys;
+use super::keys::{KeyColumn, Keys};
 
 /// When more domains than this have changed since somebody looked, nobody knows which.
 const CHANGED_DOMAINS_MAX: usize = 1 << 10;
@@ -18,6 +18,8 @@ pub(super) struct TallyRequest {
     pub(super) chosen_by: Option<(Arc<dyn Counts>, usize)>,
     /// Whether the counts of all domains are wanted.
     pub(super) wants_counts: bool,
+    /// Who says what pods elsewhere are worth, and the number of the counter there, if somebody wants to know.
+    pub(super) weighed_by: Option<(Arc<dyn Counts>, usize)>,
 }
 
 /// A source by the domains of a topology key. It belongs to one counter of one class.
@@ -29,7 +31,18 @@ pub(super) struct DomainTally {
     total: u64,
     /// The counts of all domains that have a node which counts, if somebody wants them.
     counts: Option<CountList>,
+    /// What the pods of all domains are worth for each, if somebody wants to know.
+    weights: Option<Weights>,
     changes: Changes,
+}
+
+struct Weights {
+    by: Arc<dyn Counts>,
+    counter: usize,
+    /// What all pods together are worth for a domain.
+    sums: Vec<i64>,
+    /// What one pod of a domain is worth for each domain; none as long as there has been no pod.
+    of_domain: Vec<Option<Box<[i64]>>>,
 }
 
 struct Chosen {
@@ -58,12 +71,19 @@ enum Changes {
 impl DomainTally {
     /// A tally of no pods yet.
     pub(super) fn new(request: TallyRequest, keys: &Keys, cluster: &Snapshot) -> Self {
-        let TallyRequest { key, chosen_by, wants_counts } = request;
+        let TallyRequest { key, chosen_by, wants_counts, weighed_by } = request;
         let chosen =
             chosen_by.map(|(by, counter)| Chosen { by, counter, rows: Vec::new(), nodes: Vec::new() });
         let counts = wants_counts.then(CountList::default);
+        let weights = weighed_by.map(|(by, counter)| Weights {
+            by,
+            counter,
+            sums: vec![0; keys.get(key).domain_numbers()],
+            of_domain: Vec::new(),
+        });
+        let pods = Vec::new();
         let mut tally =
-            DomainTally { key, chosen, pods: Vec::new(), total: 0, counts, changes: Changes::Unknown };
+            DomainTally { key, chosen, pods, total: 0, counts, weights, changes: Changes::Unknown };
         if tally.chosen.is_some() {
             for node in cluster.nodes() {
                 tally.include(node, keys);
@@ -88,6 +108,9 @@ impl DomainTally {
         let new = old.saturating_add_signed(change as i32);
         self.pods[index] = new;
         self.total = self.total.saturating_add_signed(change);
+        if let Some(weights) = &mut self.weights {
+            weights.add(domain, i64::from(new) - i64::from(old), keys.get(self.key));
+        }
         if let Some(counts) = &mut self.counts {
             counts.remove(old);
             counts.add(new, 1);
@@ -141,6 +164,9 @@ impl DomainTally {
                 nodes => nodes,
             },
         };
+        if let Some(weights) = &mut self.weights {
+            weights.grow(&self.pods, keys.get(self.key));
+        }
         let pods = self.in_domain(domain);
         if let Some(counts) = &mut self.counts
             && nodes == 1
@@ -152,6 +178,11 @@ impl DomainTally {
     /// How many pods are in a domain.
     pub(super) fn in_domain(&self, domain: u32) -> u32 {
         self.pods.get(domain as usize).copied().unwrap_or(0)
+    }
+
+    /// What the pods of all domains are worth for one.
+    pub(super) fn weight(&self, domain: u32) -> i64 {
+        self.weights.as_ref().and_then(|weights| weights.sums.get(domain as usize)).copied().unwrap_or(0)
     }
 
     pub(super) fn summary(&self) -> Tally {
@@ -190,6 +221,36 @@ impl Chosen {
         self.rows[row as usize] = true;
         self.nodes[domain as usize] += 1;
         self.nodes[domain as usize]
+    }
+}
+
+impl Weights {
+    /// Counts so many more pods of a domain.
+    fn add(&mut self, domain: u32, pods: i64, key: &KeyColumn) {
+        let Weights { by, counter, sums, of_domain } = self;
+        let index = domain as usize;
+        if of_domain.len() <= index {
+            of_domain.resize(index + 1, None);
+        }
+        let worth = of_domain[index].get_or_insert_with(|| {
+            let to = key.place(domain);
+            (0..sums.len()).map(|from| by.weight(*counter, key.place(from as u32), to)).collect()
+        });
+        for (sum, worth) in sums.iter_mut().zip(worth) {
+            *sum = sum.wrapping_add(worth.wrapping_mul(pods));
+        }
+    }
+
+    /// Makes room for domains that have come up; all is worked out again, which is rare.
+    fn grow(&mut self, pods: &[u32], key: &KeyColumn) {
+        if self.sums.len() >= key.domain_numbers() {
+            return;
+        }
+        self.sums = vec![0; key.domain_numbers()];
+        self.of_domain.clear();
+        for (domain, pods) in pods.iter().enumerate().filter(|(_, pods)| **pods > 0) {
+            self.add(domain as u32, i64::from(*pods), key);
+        }
     }
 }
 
@@ -286,6 +347,7 @@ mod tests {
             pods: Vec::new(),
             total: 0,
             counts: None,
+            weights: None,
             changes: Changes::Unknown,
         };
         tally.note(1);

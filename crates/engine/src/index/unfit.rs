@@ -131,6 +131,9 @@ impl<'a> Unfit<'a> {
     /// Whether it can be told why the pod fits nowhere: there are not too many reasons, and no filter that counts goes before one that
     /// rejects a row by itself.
     pub(super) fn is_known(indexed: &Indexed, base: &mut Base, table: &Table, context: &Context<'_>) -> bool {
+        if indexed.filters.iter().any(|filter| filter.filter.rejections().is_empty()) {
+            return false;
+        }
         let Some(rejections) = base.rejections(context, table) else { return false };
         let filters = &indexed.plugins.filters;
         let late = filters.iter().filter(|filter| filter.is_late && !indexed.filters.is_empty());

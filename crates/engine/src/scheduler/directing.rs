@@ -41,11 +41,12 @@ impl Scheduler {
         decision
     }
 
-    /// Whether a pod goes before another one now, by the QueueSort plugin.
+    /// Whether a pod goes before another one now, by the QueueSort plugin; if that has an order of its own because upstream's is none,
+    /// by upstream's.
     pub fn goes_before(&mut self, a: &QueuedPod, b: &QueuedPod, now: Timestamp) -> bool {
         self.start_observers(now);
         let (context, profiles) = self.engine.view(now);
-        queue_sort(profiles).is_some_and(|plugin| plugin.less(&context, a, b))
+        queue_sort(profiles).is_some_and(|plugin| plugin.less_upstream(&context, a, b))
     }
 
     /// The time of a pod that waits at Permit is over, whatever the clock says. Nothing happens if it does not wait there.

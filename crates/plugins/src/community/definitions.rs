@@ -1,5 +1,7 @@
 //! The definitions of the custom resources, for `deploy/crds`: schemas, short names, columns, and the status as a part of its own.
 
+mod network;
+
 use serde_json::{Map, Value, json};
 use supercargo_model::{Kind, KindId};
 
@@ -25,7 +27,7 @@ pub struct Definition {
 
 /// The definitions of the custom resources that come with Supercargo.
 pub fn definitions() -> Vec<Definition> {
-    vec![elastic_quota(), pod_group()]
+    vec![elastic_quota(), pod_group(), network::app_group(), network::network_topology()]
 }
 
 fn elastic_quota() -> Definition {
@@ -125,19 +127,19 @@ fn object<const COUNT: usize>(properties: [(&str, Value); COUNT]) -> Value {
 
 /// Quantities by resource.
 fn amounts(description: &str) -> Value {
+    json!({ "description": description, "type": "object", "additionalProperties": quantity() })
+}
+
+fn quantity() -> Value {
     /// What Kubernetes itself takes for a quantity.
     const QUANTITY: &str = concat!(
         r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))",
         r"(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
     );
     json!({
-        "description": description,
-        "type": "object",
-        "additionalProperties": {
-            "anyOf": [{ "type": "integer" }, { "type": "string" }],
-            "pattern": QUANTITY,
-            "x-kubernetes-int-or-string": true,
-        },
+        "anyOf": [{ "type": "integer" }, { "type": "string" }],
+        "pattern": QUANTITY,
+        "x-kubernetes-int-or-string": true,
     })
 }
 

@@ -6,6 +6,8 @@
 pub mod capacity_scheduling;
 pub mod coscheduling;
 mod definitions;
+pub mod network_aware;
+mod network_overhead;
 mod node_metadata;
 mod node_resources_allocatable;
 mod normalize;
@@ -15,11 +17,13 @@ mod preemption_toleration;
 mod qos_sort;
 mod requests;
 mod sysched;
+mod topological_sort;
 mod trimaran;
 
 pub use capacity_scheduling::CapacityScheduling;
 pub use coscheduling::Coscheduling;
 pub use definitions::{Definition, definitions};
+pub use network_overhead::{MeasurementMap, NetworkOverhead, NetworkOverheadArgs};
 pub use node_metadata::{NodeMetadata, NodeMetadataArgs};
 pub use node_resources_allocatable::{
     NodeResourcesAllocatable, NodeResourcesAllocatableArgs, ResourceWeight,
@@ -29,6 +33,7 @@ pub use preemption_toleration::{PreemptionToleration, PriorityClass};
 pub use qos_sort::QosSort;
 pub use requests::plain_requests;
 pub use sysched::{ClusterSeccompProfile, SeccompProfile, SySched, SySchedArgs};
+pub use topological_sort::{TopologicalSort, TopologicalSortArgs};
 pub use trimaran::{
     LoadVariationRiskBalancing, LoadVariationRiskBalancingArgs, LowRiskOverCommitment,
     LowRiskOverCommitmentArgs, Measured, MetricProvider, NodeLoad, Peaks, PeaksArgs, PowerModel,
@@ -46,5 +51,7 @@ pub(crate) fn register(registry: &mut Registry) -> Result<(), DuplicatePlugin> {
     registry.register::<NodeResourcesAllocatable>()?;
     registry.register::<PreemptionToleration>()?;
     registry.register::<SySched>()?;
+    registry.register::<NetworkOverhead>()?;
+    registry.register::<TopologicalSort>()?;
     trimaran::register(registry)
 }

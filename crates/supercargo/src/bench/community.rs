@@ -4,11 +4,12 @@ use serde_json::{Value, json};
 use supercargo_conformance::samples::add_with;
 use supercargo_framework::Profile;
 use supercargo_plugins::community::{
-    LoadVariationRiskBalancing, LowRiskOverCommitment, NodeMetadata, NodeResourcesAllocatable, Peaks,
-    PreemptionToleration, TargetLoadPacking,
+    LoadVariationRiskBalancing, LowRiskOverCommitment, NetworkOverhead, NodeMetadata,
+    NodeResourcesAllocatable, Peaks, PreemptionToleration, TargetLoadPacking,
 };
 
-use super::nodes::{COST, node_name};
+use super::nodes::{COST, REGION, REGIONS, ZONE, ZONES, node_name, region_name, zone_name};
+use super::pods::{APPLICATION, CALLING_SERVICES, calling_service};
 use super::workloads::Sizes;
 
 /// Nobody is asked: the load of the nodes is among the objects.
@@ -61,6 +62,58 @@ pub(super) fn add_peaks(profile: &mut Profile) {
     };
     let models: serde_json::Map<String, Value> = (0..MODELS).map(model).collect();
     add_with::<Peaks>(profile, 1, Some(&json!({ "WatcherAddress": LOAD_WATCHER, "NodePowerModel": models })));
+}
+
+/// Puts services near those that they call.
+pub(super) fn add_network(profile: &mut Profile) {
+    add_with::<NetworkOverhead>(profile, 1, Some(&json!({})));
+}
+
+/// An application of ten services, and what the network between nine zones of three regions costs.
+pub(super) fn application(_: Sizes) -> Vec<Value> {
+    let workload = |number: usize| {
+        let name = calling_service(number);
+        json!({ "kind": "Deployment", "name": name, "selector": name })
+    };
+    let entry = |number: usize| {
+        let called = (number + 1..CALLING_SERVICES).take(2);
+        let dependency = |called| json!({ "workload": workload(called), "maxNetworkCost": 100 });
+        json!({ "workload": workload(number), "dependencies": called.map(dependency).collect::<Vec<_>>() })
+    };
+    let app_group = json!({
+        "apiVersion": "appgroup.diktyo.x-k8s.io/v1alpha1",
+        "kind": "AppGroup",
+        "metadata": { "name": APPLICATION, "namespace": "default" },
+        "spec": {
+            "numMembers": CALLING_SERVICES,
+            "topologySortingAlgorithm": "KahnSort",
+            "workloads": (0..CALLING_SERVICES).map(entry).collect::<Vec<_>>(),
+        },
+    });
+    let costs = |key: &str, names: &[String], cost: usize| {
+        let to = |from: &String| {
+            let others = names.iter().filter(|name| *name != from).enumerate();
+            let cost = |(number, name): (usize, &String)| json!({ "destination": name, "networkCost": cost + number });
+            json!({ "origin": from, "costList": others.map(cost).collect::<Vec<_>>() })
+        };
+        json!({ "topologyKey": key, "originList": names.iter().map(to).collect::<Vec<_>>() })
+    };
+    let regions: Vec<String> = (0..REGIONS).map(region_name).collect();
+    let zones = (0..REGIONS).flat_map(|region| (0..ZONES).map(move |zone| zone_name(region, zone)));
+    let zones: Vec<String> = zones.collect();
+    let topology = json!({
+        "apiVersion": "networktopology.diktyo.x-k8s.io/v1alpha1",
+        "kind": "NetworkTopology",
+        "metadata": { "name": "nt-default", "namespace": "default" },
+        "spec": {
+            "configmapName": "netperf",
+            "weights": [{
+                "name": "UserDefined",
+                "topologyList": [costs(REGION, &regions, 50), costs(ZONE, &zones, 5)],
+            }],
+        },
+    });
+    vec![app_group, topology]
 }
 
 /// The load of all nodes, of which no two neighbours have the same.

@@ -16,12 +16,16 @@ pub(super) enum NodeKind {
     Racked,
     /// One of three sizes, and a cost.
     Various,
+    /// One of three regions, each of three zones.
+    Regional,
 }
 
 /// The label that is a node's own.
 pub(super) const HOSTNAME: &str = "kubernetes.io/hostname";
 /// The label that says in which zone a node is.
 pub(super) const ZONE: &str = "topology.kubernetes.io/zone";
+/// The label that says in which region a node is.
+pub(super) const REGION: &str = "topology.kubernetes.io/region";
 /// The label that says in which rack a node is.
 pub(super) const RACK: &str = "example.com/rack";
 /// The taint that only some pods tolerate.
@@ -29,7 +33,10 @@ pub(super) const DEDICATED: (&str, &str) = ("example.com/dedicated", "batch");
 /// The label that says what a node costs.
 pub(super) const COST: &str = "example.com/cost";
 const RACKS: usize = 1000;
-const ZONES: usize = 3;
+/// How many zones there are, in each region if there are regions.
+pub(super) const ZONES: usize = 3;
+/// How many regions there are.
+pub(super) const REGIONS: usize = 3;
 
 /// Makes the nodes of one kind. Their texts are read once: a million nodes are copies with names of their own.
 #[derive(Debug)]
@@ -43,7 +50,7 @@ impl NodeMaker {
         let taint =
             |key: &str, value: &str, effect: &str| json!([{ "key": key, "value": value, "effect": effect }]);
         let models = match kind {
-            NodeKind::Plain | NodeKind::Racked | NodeKind::Various => vec![json!([])],
+            NodeKind::Plain | NodeKind::Racked | NodeKind::Various | NodeKind::Regional => vec![json!([])],
             NodeKind::Tainted => vec![
                 taint(DEDICATED.0, DEDICATED.1, "NoSchedule"),
                 taint("example.com/spot", "true", "PreferNoSchedule"),
@@ -70,12 +77,17 @@ impl NodeMaker {
         let mut words = self.models[number % self.models.len()].clone();
         let name = node_name(number);
         let rack = (self.kind == NodeKind::Racked).then(|| format!("rack-{}", number % RACKS));
-        let labels =
-            [(HOSTNAME.to_owned(), name.clone()), (ZONE.to_owned(), format!("moon-{}", number % ZONES + 1))];
+        let region = (self.kind == NodeKind::Regional).then(|| number / ZONES % REGIONS);
+        let zone = match region {
+            Some(region) => zone_name(region, number % ZONES),
+            None => format!("moon-{}", number % ZONES + 1),
+        };
+        let region = region.map(|region| (REGION.to_owned(), region_name(region)));
+        let labels = [(HOSTNAME.to_owned(), name.clone()), (ZONE.to_owned(), zone)];
         let rack = rack.map(|rack| (RACK.to_owned(), rack));
         let cost = (self.kind == NodeKind::Various).then(|| (COST.to_owned(), (number % 977).to_string()));
         let metadata = words.metadata_mut();
-        metadata.labels = labels.into_iter().chain(rack).chain(cost).chain(more).collect();
+        metadata.labels = labels.into_iter().chain(region).chain(rack).chain(cost).chain(more).collect();
         metadata.name = name;
         words
     }
@@ -94,6 +106,16 @@ pub(super) fn traffic(number: usize, round: usize) -> Object {
 
 fn bytes(number: usize, round: usize) -> i64 {
     (number * 7919 + round) as i64
+}
+
+/// The name of a region.
+pub(super) fn region_name(region: usize) -> String {
+    format!("region-{region}")
+}
+
+/// The name of a zone in a region.
+pub(super) fn zone_name(region: usize, zone: usize) -> String {
+    format!("region-{region}-zone-{zone}")
 }
 
 pub(super) fn node_name(number: usize) -> String {

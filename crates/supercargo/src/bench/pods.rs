@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use supercargo_conformance::samples;
 use supercargo_model::{Decoded, Decoder, Interner, Pod};
+use supercargo_plugins::community::network_aware::{APP_GROUP_LABEL, WORKLOAD_LABEL};
 
 use super::nodes::{DEDICATED, HOSTNAME, RACK, ZONE};
 
@@ -308,6 +309,25 @@ pub(super) const RACK_SPREAD: PodKind = PodKind {
         blue(json!([spread(RACK, 5, "DoNotSchedule", BLUE), spread(RACK, 1, "ScheduleAnyway", BLUE)]))
     },
 };
+
+/// Pods of ten services of one application, each of which calls the next two.
+pub(super) const CALLING: PodKind = PodKind {
+    name: "calling",
+    classes: Classes::Few(CALLING_SERVICES),
+    manifest: |class| {
+        basic(0).label(APP_GROUP_LABEL, APPLICATION).label(WORKLOAD_LABEL, &calling_service(class))
+    },
+};
+
+/// How many services the application of [`CALLING`] has.
+pub(super) const CALLING_SERVICES: usize = 10;
+/// The name of that application.
+pub(super) const APPLICATION: &str = "application";
+
+/// The name of a service of that application.
+pub(super) fn calling_service(number: usize) -> String {
+    format!("service-{number}")
+}
 
 /// Twenty of them take all cpu of a node. Of four priorities, so that there is something to choose from.
 pub(super) const FILLER: PodKind = PodKind {

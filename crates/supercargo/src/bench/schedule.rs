@@ -33,8 +33,8 @@ use super::scene::{NOW, engine_options};
 use super::{NODES_MAX, PODS_MAX};
 use crate::outcome::Outcome;
 use plugins::{
-    PERMITTED_TOGETHER, add_ageing, add_gangs, add_groups, add_qos_aware, add_qos_sort, add_quotas,
-    qos_metadata,
+    APPLICATIONS, PERMITTED_TOGETHER, add_ageing, add_gangs, add_groups, add_qos_aware, add_qos_sort,
+    add_quotas, add_topological_sort, app_group, application_metadata, qos_metadata,
 };
 use report::{Report, table};
 
@@ -120,6 +120,14 @@ const WORKLOADS: &[Workload] = &[
         name: "qos-sort",
         description: "QOSSort puts pods in order by priority and quality of service",
         change: add_qos_sort,
+        ..PLAIN
+    },
+    Workload {
+        name: "topological-sort",
+        description: "TopologicalSort puts the pods of ten applications with ten workloads each in order",
+        change: add_topological_sort,
+        objects: |_| (0..APPLICATIONS).map(app_group).collect(),
+        metadata: application_metadata,
         ..PLAIN
     },
     Workload {

@@ -373,6 +373,17 @@ pub(super) const WORKLOADS: &[Workload] = &[
         adds: community::add_peaks,
         ..PLAIN
     },
+    Workload {
+        name: "network",
+        description: "NetworkOverhead with ten services that call each other, on nodes in nine zones of three regions",
+        nodes: NodeKind::Regional,
+        objects: community::application,
+        init: Init::Decided(1000, &pods::CALLING),
+        pods: 10_000,
+        pod: &pods::CALLING,
+        adds: community::add_network,
+        ..PLAIN
+    },
 ];
 
 /// NetworkTraffic as a configuration has it that names only a Prometheus.

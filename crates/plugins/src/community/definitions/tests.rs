@@ -8,6 +8,7 @@ use serde::forward_to_deserialize_any;
 
 use super::super::capacity_scheduling::{ElasticQuotaSpec, ElasticQuotaStatus};
 use super::super::coscheduling::{PodGroupSpec, PodGroupStatus};
+use super::super::network_aware::{AppGroupSpec, AppGroupStatus, NetworkTopologySpec, NetworkTopologyStatus};
 use super::*;
 
 /// Asks a type which fields it reads, and gives it nothing.
@@ -64,9 +65,13 @@ fn schemas_name_what_the_types_read() {
     let named = |schema: &Value| -> BTreeSet<String> {
         schema["properties"].as_object().expect("an object has properties").keys().cloned().collect()
     };
-    let [quota, group] = &definitions()[..] else { panic!("there are two") };
+    let [quota, group, app, topology] = &definitions()[..] else { panic!("there are four") };
     assert_eq!(named(&quota.spec), fields_of::<ElasticQuotaSpec>());
     assert_eq!(named(&quota.status), fields_of::<ElasticQuotaStatus>());
     assert_eq!(named(&group.spec), fields_of::<PodGroupSpec>());
     assert_eq!(named(&group.status), fields_of::<PodGroupStatus>());
+    assert_eq!(named(&app.spec), fields_of::<AppGroupSpec>());
+    assert_eq!(named(&app.status), fields_of::<AppGroupStatus>());
+    assert_eq!(named(&topology.spec), fields_of::<NetworkTopologySpec>());
+    assert_eq!(named(&topology.status), fields_of::<NetworkTopologyStatus>());
 }

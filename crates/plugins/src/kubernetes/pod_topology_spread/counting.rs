@@ -43,8 +43,6 @@ impl ConstraintCounts {
             Vec::new()
         };
         let counter = |constraint: &Constraint| Counter {
-            pods: constraint.matcher(&cycle.pod.namespace),
-            topology_key: constraint.topology_key.clone(),
             scope: if !hard && *constraint.topology_key == *HOSTNAME {
                 Scope::Node
             } else if constraint.chooses_nodes(cycle.pod) {
@@ -54,6 +52,7 @@ impl ConstraintCounts {
             },
             wants_counts: hard,
             wants_domains: !hard,
+            ..Counter::new(constraint.matcher(&cycle.pod.namespace), constraint.topology_key.clone())
         };
         let counters = constraints.iter().map(counter).collect();
         ConstraintCounts { pod: cycle.pod.clone(), constraints, counters, require_all_keys }

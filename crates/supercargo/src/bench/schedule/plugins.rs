@@ -12,7 +12,8 @@ use supercargo_framework::{
     Profile, QueueRank, QueueSort, QueuedPod, Reads, Registry,
 };
 use supercargo_model::NodeRef;
-use supercargo_plugins::community::{CapacityScheduling, Coscheduling, QosSort};
+use supercargo_plugins::community::network_aware::{APP_GROUP_LABEL, WORKLOAD_LABEL};
+use supercargo_plugins::community::{CapacityScheduling, Coscheduling, QosSort, TopologicalSort};
 use supercargo_plugins::qos_aware::QosAware;
 
 use super::NOW;
@@ -59,6 +60,39 @@ pub(super) fn add_gangs(profile: &mut Profile) -> anyhow::Result<()> {
 pub(super) fn add_qos_sort(profile: &mut Profile) -> anyhow::Result<()> {
     profile.queue_sort.clear();
     add::<QosSort>(profile, Point::QueueSort)
+}
+
+/// How many applications the pods of `topological-sort` belong to, and how many workloads each has.
+pub(super) const APPLICATIONS: usize = 10;
+
+/// Sorts pods by the turns of their workloads.
+pub(super) fn add_topological_sort(profile: &mut Profile) -> anyhow::Result<()> {
+    profile.queue_sort.clear();
+    samples::add::<TopologicalSort>(profile, 0);
+    Ok(())
+}
+
+/// The AppGroup of that number, whose workloads have their turns from the last to the first.
+pub(super) fn app_group(number: usize) -> Value {
+    let workload = |number: usize| {
+        let name = format!("workload-{number}");
+        json!({ "kind": "Deployment", "name": name, "selector": name })
+    };
+    let turn = |number: usize| json!({ "workload": workload(number), "index": APPLICATIONS - number });
+    json!({
+        "apiVersion": "appgroup.diktyo.x-k8s.io/v1alpha1",
+        "kind": "AppGroup",
+        "metadata": { "name": format!("application-{number}"), "namespace": "default" },
+        "status": { "topologyOrder": (0..APPLICATIONS).map(turn).collect::<Vec<_>>() },
+    })
+}
+
+/// The application and the workload of a pod.
+pub(super) fn application_metadata(number: usize) -> Value {
+    json!({ "labels": {
+        APP_GROUP_LABEL: format!("application-{}", number % APPLICATIONS),
+        WORKLOAD_LABEL: format!("workload-{}", number / APPLICATIONS % APPLICATIONS),
+    } })
 }
 
 /// Sorts pods by how their controllers do, and keeps books of that.

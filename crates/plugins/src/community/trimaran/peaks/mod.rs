@@ -12,7 +12,7 @@ use supercargo_model::{NodeRef, PodSpec};
 
 use super::args::MetricProvider;
 use super::load::NodeLoad;
-use crate::community::normalize::by_inverse_cost;
+use crate::community::normalize::by_inverse_cost_beside;
 
 /// Power is compared in whole numbers of so small a part of a watt.
 const PARTS_PER_WATT: f64 = 1e15;
@@ -47,6 +47,8 @@ const UNKNOWN: i64 = i64::MAX;
 /// The model stands in the arguments; upstream also reads a file that the environment variable `NODE_POWER_MODEL` names. A
 /// measurement counts for five minutes, where upstream keeps the last one for ever. As upstream, a node without a model or a measurement,
 /// or that the pod would overload, counts as one where the pod costs nothing, which is best; the fix `peaksUnknownNodes` gives it 0 points.
+/// More than 9,223 watts count as so many, where upstream's numbers overflow. As upstream, memory and pods that came since the last measurement do
+/// not count.
 #[derive(Debug)]
 pub struct Peaks {
     args: PeaksArgs,
@@ -132,7 +134,7 @@ impl Score for Peaks {
     }
 
     fn normalize(&self, _: &Cycle<'_>, scores: &mut [NodeScore]) -> Status {
-        by_inverse_cost(scores, UNKNOWN);
+        by_inverse_cost_beside(scores, UNKNOWN);
         Status::success()
     }
 

@@ -1,0 +1,151 @@
+//! Objects of which a part is worked out here: which of them may say something that is not true any more, and what people were told
+//! about them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use supercargo_framework::{Acts, Conclusion, Context, Effect, Memory, Notice, SharedMap, Subject};
+use supercargo_model::{KindId, ObjectKey, Timestamp};
+
+/// How long after a write that failed it is tried again.
+const RETRY_PAUSE: Duration = Duration::from_secs(10);
+/// So many names are looked at whenever the plugin is woken; the others a moment later.
+const NAMES_PER_WAKE_MAX: usize = 1000;
+/// How much later.
+const NEXT_PAUSE: Duration = Duration::from_secs(1);
+/// What is said about so many objects is remembered, so that it is not said again.
+const TOLD_MAX: usize = 10_000;
+
+/// What a plugin remembers of the objects that it keeps true.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(in super::super) struct StaleObjects {
+    /// The names of those that are to be looked at again.
+    names: SharedMap<String, ()>,
+    /// When the plugin is woken next.
+    wakes_at: Option<Timestamp>,
+    /// What people were told about an object last.
+    told: SharedMap<String, String>,
+}
+
+/// A memory that has such objects.
+pub(in super::super) trait KeepsTrue: Memory {
+    /// What is remembered.
+    fn objects(&self) -> &StaleObjects;
+    /// The same, to change it.
+    fn objects_mut(&mut self) -> &mut StaleObjects;
+}
+
+/// Something that is wrong with an object.
+pub(in super::super) struct Problem {
+    /// In a word.
+    pub(in super::super) reason: &'static str,
+    /// In a sentence that says what to do.
+    pub(in super::super) note: String,
+}
+
+/// An object that people are told about.
+pub(in super::super) struct Told<'a> {
+    pub(in super::super) reporter: &'static str,
+    pub(in super::super) kind: KindId,
+    pub(in super::super) key: &'a ObjectKey,
+    pub(in super::super) uid: &'a str,
+}
+
+/// Has the objects of a name looked at when so much time has passed.
+pub(in super::super) fn mark_stale<M: KeepsTrue>(
+    context: &Context<'_>,
+    name: &str,
+    pause: Duration,
+    acts: &mut Acts<'_>,
+) {
+    let is_marked = |memory: &M| memory.objects().names.find(|known| (**known).cmp(name)).is_some();
+    if !acts.recall::<M>().is_some_and(is_marked) {
+        acts.memory::<M>().objects_mut().names.insert(name.to_owned(), ());
+        plan_wake::<M>(context.now.after(pause), acts);
+    }
+}
+
+/// The names to look at now; the rest is left for later.
+pub(in super::super) fn take_stale<M: KeepsTrue>(context: &Context<'_>, acts: &mut Acts<'_>) -> Vec<String> {
+    let Some(memory) = acts.recall::<M>() else { return Vec::new() };
+    let names = memory.objects().names.iter().take(NAMES_PER_WAKE_MAX);
+    let names: Vec<String> = names.map(|(name, ())| name.clone()).collect();
+    let objects = acts.memory::<M>().objects_mut();
+    objects.wakes_at = None;
+    for name in &names {
+        objects.names.remove(name);
+    }
+    if !objects.names.is_empty() {
+        plan_wake::<M>(context.now.after(NEXT_PAUSE), acts);
+    }
+    names
+}
+
+/// Has the plugin woken then, unless it is woken before that anyway.
+fn plan_wake<M: KeepsTrue>(at: Timestamp, acts: &mut Acts<'_>) {
+    let objects = acts.memory::<M>().objects_mut();
+    if objects.wakes_at.is_none_or(|planned| at < planned) {
+        objects.wakes_at = Some(at);
+        acts.wake_at(at);
+    }
+}
+
+/// Tells what is wrong with an object, unless that was told before.
+pub(in super::super) fn tell<M: KeepsTrue>(about: &Told<'_>, problems: Vec<Problem>, acts: &mut Acts<'_>) {
+    let Told { reporter, kind, key, uid } = about;
+    let name = format!("{}/{}/{}", kind.group, key.namespace, key.name);
+    let notes = problems.iter().map(|problem| problem.note.as_str()).collect::<Vec<_>>().join("\n");
+    let told = acts.recall::<M>().and_then(|memory| memory.objects().told.get(&name));
+    if told.map_or("", String::as_str) == notes {
+        return;
+    }
+    let told = &mut acts.memory::<M>().objects_mut().told;
+    if notes.is_empty() {
+        told.remove(&name);
+    } else {
+        if told.len() >= TOLD_MAX {
+            *told = SharedMap::default();
+        }
+        told.insert(name, notes);
+    }
+    for Problem { reason, note } in problems {
+        acts.order(Effect::Record(Notice {
+            about: Subject::Object { kind: *kind, key: (*key).clone(), uid: Arc::from(*uid) },
+            reporter: Arc::from(*reporter),
+            is_warning: true,
+            reason: reason.into(),
+            action: "Reconciling".into(),
+            note,
+            related: None,
+        }));
+    }
+}
+
+/// Writes the status of an object.
+pub(in super::super) fn write_status(kind: KindId, key: &ObjectKey, patch: Value, acts: &mut Acts<'_>) {
+    acts.order(Effect::Patch { kind, key: key.clone(), subresource: Some("status"), patch });
+}
+
+/// A write has ended. Upstream's definitions have no status of their own, so that what is not found there is written into the object
+/// itself; what failed is tried again later.
+pub(in super::super) fn written<M: KeepsTrue>(
+    context: &Context<'_>,
+    order: &Effect,
+    conclusion: &Conclusion,
+    name_of: impl Fn(&ObjectKey) -> String,
+    acts: &mut Acts<'_>,
+) {
+    let Effect::Patch { kind, key, subresource, patch } = order else { return };
+    match conclusion {
+        Conclusion::Done | Conclusion::DoneWith(_) => {}
+        Conclusion::Gone { .. } => {
+            if subresource.is_some() && context.cluster.objects().find(*kind, key).is_some() {
+                let patch = patch.clone();
+                acts.order(Effect::Patch { kind: *kind, key: key.clone(), subresource: None, patch });
+            }
+        }
+        _ => mark_stale::<M>(context, &name_of(key), RETRY_PAUSE, acts),
+    }
+}
