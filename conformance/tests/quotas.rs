@@ -1,5 +1,7 @@
 //! Quotas of namespaces in virtual time: what is guaranteed, lent, and claimed back.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use supercargo_testkit::{PodBuilder, node, pod};
 use supercargo_world::{World, only};
@@ -41,17 +43,20 @@ fn running(pod: PodBuilder, node: &str) -> PodBuilder {
 
 /// Lets the scheduler work, and takes evicted pods away, until nothing happens any more.
 fn settle(world: &mut World) -> Vec<String> {
-    let mut evicted = Vec::new();
-    for _ in 0..20 {
-        let log = world.pass(2);
-        for line in only(&log, "evict ") {
-            let victim = line.split(' ').nth(1).expect("who is evicted").to_owned();
-            world.remove(&format!("Pod {victim}"));
-            evicted.push(victim);
-        }
-    }
+    let mut evicted: Vec<String> = (0..20).flat_map(|_| settle_once(world)).collect();
     evicted.sort();
     evicted
+}
+
+/// The same, once. A pod may be evicted for two others.
+fn settle_once(world: &mut World) -> BTreeSet<String> {
+    let log = world.pass(2);
+    let victim = |line: &&str| line.split(' ').nth(1).expect("who is evicted").to_owned();
+    let victims: BTreeSet<String> = only(&log, "evict ").iter().map(victim).collect();
+    for victim in &victims {
+        world.remove(&format!("Pod {victim}"));
+    }
+    victims
 }
 
 const LOW: i32 = 10;
@@ -301,4 +306,100 @@ fn odd_quotas_are_told_of() {
     assert_eq!(bound, 1, "the old quota counts");
     assert!(world.node_of("ns1/a").is_some() && world.node_of("ns1/b").is_some());
     assert!(only(&log, "FailedScheduling on ns1/c")[0].contains("is more than Max"), "{log:#?}");
+}
+
+/// So many nodes of four pods each, all of which a namespace has taken that is guaranteed half of them; another has the other half.
+fn lent(nodes: usize) -> World {
+    let mut world = world_with(&[]);
+    let amount = |pods: usize| json!({ "memory": (pods * 10).to_string(), "cpu": format!("{pods}m") });
+    for namespace in ["ns1", "ns2"] {
+        world.put(quota(namespace, &amount(nodes * 2), &amount(nodes * 4)));
+    }
+    for number in 0..nodes {
+        let name = format!("n{number:02}");
+        world.put(node(&name).with(json!({ "status": { "allocatable": { "memory": "40", "cpu": "1" } } })));
+        for place in 0..4 {
+            world.put(running(asking("ns1", &format!("a{number:02}-{place}"), "10", LOW), &name));
+        }
+    }
+    world
+}
+
+#[test]
+fn what_was_lent_is_claimed_back_to_the_last_pod_and_not_further() {
+    const NODES: usize = 22;
+    let mut world = lent(NODES);
+    for number in 0..NODES * 2 + 1 {
+        world.put(asking("ns2", &format!("b{number:02}"), "10", MID));
+    }
+    assert_eq!(settle(&mut world).len(), NODES * 2);
+    let is_bound = |number: &usize| world.node_of(&format!("ns2/b{number:02}")).is_some();
+    assert_eq!((0..NODES * 2 + 1).filter(is_bound).count(), NODES * 2);
+    assert_eq!(world.complaints(), [""; 0]);
+}
+
+#[test]
+fn nodes_are_named_only_where_they_are_few() {
+    for (nodes, words) in [
+        (
+            2,
+            "1 No victims found on node n00 for preemptor pod b, 1 No victims found on node n01 for preemptor pod b.",
+        ),
+        (22, " 22 No victims found for preemptor pod b."),
+    ] {
+        // Nobody has borrowed; and a pod that has its share looks among its own, of which there are none.
+        for own_min in ["9999", "0"] {
+            let mut world = lent(nodes);
+            let amount = |memory: &str| json!({ "memory": memory, "cpu": "9" });
+            world.put(quota("ns1", &amount("9999"), &amount("9999")));
+            world.put(quota("ns2", &amount(own_min), &amount("9999")));
+            world.put(asking("ns2", "b", "10", MID));
+            let log = world.run();
+            let said = only(&log, "FailedScheduling on ns2/b")[0];
+            assert!(said.contains(words), "{own_min}: {said}");
+        }
+    }
+}
+
+/// Numbers without a pattern.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit
+    }
+}
+
+/// A world asks all plugins about all nodes again after each decision, and panics if that comes to something else: what was found out for
+/// one pod about the victims on a node must hold for the next, while quotas are lent, claimed back, used up and changed.
+#[test]
+fn what_is_known_of_victims_holds_whatever_happens_to_quotas() {
+    const NAMESPACES: [&str; 4] = ["ns1", "ns2", "ns3", "free"];
+    for seed in 0..60 {
+        let mut chance = Chance(seed);
+        let mut world = world_with(&[]);
+        for number in 0..4 {
+            let room = json!({ "status": { "allocatable": { "memory": "60", "cpu": "1" } } });
+            world.put(node(&format!("n{number}")).with(room));
+        }
+        for step in 0..40 {
+            let namespace = NAMESPACES[chance.below(NAMESPACES.len())];
+            match chance.below(8) {
+                0 | 1 if namespace != "free" => {
+                    let min = chance.below(12) * 10;
+                    let amount = |memory: usize| json!({ "memory": memory.to_string(), "cpu": "1" });
+                    world.put(quota(namespace, &amount(min), &amount(min + chance.below(12) * 10)));
+                }
+                2 => _ = settle_once(&mut world),
+                _ => {
+                    let (memory, priority) = (["10", "20"][chance.below(2)], [LOW, HIGH][chance.below(2)]);
+                    world.put(asking(namespace, &format!("p{step}"), memory, priority));
+                    world.run();
+                }
+            }
+        }
+        settle(&mut world);
+        assert_eq!(world.complaints(), [""; 0], "seed {seed}");
+    }
 }

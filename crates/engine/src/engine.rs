@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use supercargo_framework::{
-    Acts, AskedActs, Context, Cycle, CycleState, DroppedMemory, Fixes, Memories, PostFilterResult, Profile,
-    unfit_message,
+    Acts, AskedActs, Context, Cycle, CycleState, DroppedMemory, Fixes, Memories, Profile,
 };
 use supercargo_model::{
     Cluster, ClusterError, CountedPods, Interned, Pod, PodSpec, Row, Snapshot, Timestamp,
@@ -13,10 +12,9 @@ use supercargo_model::{
 
 use crate::chance::Seed;
 use crate::decision::{Decision, Outcome};
-use crate::evaluate::{Evaluation, Rules, Thoroughness, evaluate, run_post_filters};
-use crate::filtering::Filters;
-use crate::index::{Answer, Index, IndexLimits, IndexStatistics, PlainDecisions, Question, Unfit};
-use crate::rehearsal::{LateStage, Stage};
+use crate::evaluate::{Evaluation, Rules, Thoroughness, evaluate};
+use crate::index::{Answer, Index, IndexLimits, IndexStatistics, PlainDecisions, Question};
+use crate::unplaced::{refused_outcome, unfit_outcome};
 
 /// Decides for pods, one after the other. A clone shares what neither side changes, and begins without an index, which is made anew when
 /// it decides for the first time.
@@ -349,7 +347,8 @@ impl Engine {
     fn preparing(&self, pod: &Pod) -> impl Iterator<Item = usize> {
         let (_, profile) =
             responsible(&self.profiles, pod).expect("a pod that was decided for has a profile");
-        let later = (profile.reserve.iter().map(|named| named.number))
+        let reserving = profile.reserve.iter().filter(|named| named.plugin.reserves(pod));
+        let later = (reserving.map(|named| named.number))
             .chain(profile.permit.iter().map(|named| named.number))
             .chain(profile.pre_bind.iter().map(|named| named.number));
         later.filter(|number| profile.plugins()[*number].concerns(pod))
@@ -458,6 +457,7 @@ impl Engine {
                 Some(Outcome::Place { row, node, score, evaluated, feasible, plans })
             }
             Answer::Unfit(unfit) => Some(unfit_outcome(&question, &unfit)),
+            Answer::Refused(refused) => Some(refused_outcome(&question, refused)),
         })
     }
 
@@ -524,37 +524,6 @@ impl Engine {
 pub fn counted_pods<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> CountedPods {
     let reads = profiles.into_iter().filter_map(|profile| profile.reads.as_ref());
     reads.fold(CountedPods::default(), |counted, reads| counted.and(reads.pods.clone()))
-}
-
-/// What becomes of a pod that fits nowhere.
-fn unfit_outcome(question: &Question<'_>, unfit: &Unfit<'_>) -> Outcome {
-    let Question { profile, context, pod, rules, .. } = question;
-    let result = if rules.run_post_filter {
-        let cycle = unfit.cycle(pod, context.clone());
-        if unfit.is_counted() {
-            let stage = LateStage::new(profile, pod, context.clone());
-            run_post_filters(profile, &cycle, unfit, &stage)
-        } else {
-            let filters = Filters::with_skipped(profile, unfit.skipped());
-            let stage = Stage::with_findings(&filters, &cycle, unfit.findings);
-            run_post_filters(profile, &cycle, unfit, &stage)
-        }
-    } else {
-        PostFilterResult::default()
-    };
-    let message = if rules.run_post_filter {
-        let counts = unfit.counts().into_iter();
-        unfit_message(context.cluster.node_count(), None, counts, &result.status.message())
-    } else {
-        String::new()
-    };
-    Outcome::Unschedulable {
-        message,
-        plugins: unfit.plugins(),
-        pending: unfit.pending(),
-        nomination: result.nomination,
-        victims: result.victims.into_iter().filter(|victim| !victim.is_terminating()).collect(),
-    }
 }
 
 /// The profile that decides for the pod, and its number.

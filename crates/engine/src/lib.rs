@@ -20,6 +20,7 @@ mod rehearsal;
 mod sampling;
 mod scheduler;
 mod scoring;
+mod unplaced;
 
 pub use among::{ScoresAmong, feasible_among, filter_among, preempt_among, score_among};
 pub use chance::{Seed, Ties};

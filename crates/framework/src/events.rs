@@ -65,6 +65,33 @@ pub enum Hint {
     Skip,
 }
 
+/// Whether a plugin is to hear of an event, whatever the change is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hearing {
+    /// It did not register for it.
+    Deaf,
+    /// It is asked for a hint.
+    Asked,
+    /// Its pods are tried again without a hint.
+    Woken,
+}
+
+impl Hearing {
+    /// Of this plugin.
+    pub fn of(plugin: &dyn Enqueue, event: ClusterEvent) -> Self {
+        let registered = plugin.events();
+        let covers = |event: &ClusterEvent| registered.iter().any(|registered| registered.covers(event));
+        let taint = ClusterEvent::node(Actions::UPDATE_NODE_TAINT);
+        if covers(&event) {
+            Hearing::Asked
+        } else if event == taint && covers(&ClusterEvent::node(Actions::ADD)) {
+            Hearing::Woken
+        } else {
+            Hearing::Deaf
+        }
+    }
+}
+
 /// The events that may help a pod which the plugin rejected.
 ///
 /// A plugin without this is taken to react to everything.
@@ -183,13 +210,10 @@ impl Hint {
         event: ClusterEvent,
         change: &Change<'_>,
     ) -> Self {
-        let registered = plugin.events();
-        let covers = |event: &ClusterEvent| registered.iter().any(|registered| registered.covers(event));
-        let taint = ClusterEvent::node(Actions::UPDATE_NODE_TAINT);
-        if covers(&event) {
-            plugin.hint(context, pod, change)
-        } else {
-            Hint::queue_if(event == taint && covers(&ClusterEvent::node(Actions::ADD)))
+        match Hearing::of(plugin, event) {
+            Hearing::Asked => plugin.hint(context, pod, change),
+            Hearing::Woken => Hint::Queue,
+            Hearing::Deaf => Hint::Skip,
         }
     }
 

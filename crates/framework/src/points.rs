@@ -394,6 +394,13 @@ pub struct NodeScore {
 /// Takes note that a node was chosen, before the pod is bound, so that the next cycle knows.
 #[diagnostic::on_unimplemented(message = "`{Self}` lists `.reserve()` but does not implement `Reserve`")]
 pub trait Reserve: Send + Sync {
+    /// Whether there is anything to set aside for such a pod. If not, and no other plugin has something to do before the pod is
+    /// bound, neither method is called, and the pod is on its way at once.
+    fn reserves(&self, pod: &Pod) -> bool {
+        let _ = pod;
+        true
+    }
+
     /// Sets aside what the pod will use.
     fn reserve(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, node: NodeRef<'_>) -> Status;
 

@@ -38,6 +38,16 @@ pub struct Resources {
     scalars: Vec<(Arc<str>, i64)>,
 }
 
+/// A sum of amounts to which some are added and from which some are taken again. It is exact, however large; what 64 bits do not hold
+/// shows as their limit.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ResourceSum {
+    /// Of cpu, memory and ephemeral-storage.
+    standard: [i128; 3],
+    scalars: Vec<(Arc<str>, i128)>,
+    shown: Resources,
+}
+
 impl ResourceList {
     /// A list that names nothing.
     pub const fn new() -> Self {
@@ -177,12 +187,22 @@ impl Resources {
         self.combine(other, i64::wrapping_add);
     }
 
+    /// Adds `other`. What is more than 64 bits hold stays at their limit.
+    pub fn add_saturating(&mut self, other: &Self) {
+        self.combine(other, i64::saturating_add);
+    }
+
+    /// Adds how much `other` can change a sum by, be it added or taken away. What is more than 64 bits hold stays at their limit.
+    pub fn add_magnitude(&mut self, other: &Self) {
+        self.combine(other, |sum, amount| sum.saturating_add(amount.saturating_abs()));
+    }
+
     /// Takes `other` away.
     pub fn subtract(&mut self, other: &Self) {
         self.combine(other, i64::wrapping_sub);
     }
 
-    fn combine(&mut self, other: &Self, operation: fn(i64, i64) -> i64) {
+    fn combine(&mut self, other: &Self, operation: impl Fn(i64, i64) -> i64) {
         self.milli_cpu = operation(self.milli_cpu, other.milli_cpu);
         self.memory = operation(self.memory, other.memory);
         self.ephemeral_storage = operation(self.ephemeral_storage, other.ephemeral_storage);
@@ -195,7 +215,80 @@ impl Resources {
     }
 }
 
+impl ResourceSum {
+    /// The sum, as far as 64 bits hold it.
+    pub(crate) fn get(&self) -> &Resources {
+        &self.shown
+    }
+
+    pub(crate) fn add(&mut self, amounts: &Resources) {
+        self.change(amounts, 1);
+    }
+
+    pub(crate) fn subtract(&mut self, amounts: &Resources) {
+        self.change(amounts, -1);
+    }
+
+    fn change(&mut self, amounts: &Resources, sign: i128) {
+        let Resources { milli_cpu, memory, ephemeral_storage, scalars } = amounts;
+        for (sum, amount) in self.standard.iter_mut().zip([milli_cpu, memory, ephemeral_storage]) {
+            *sum += sign * i128::from(*amount);
+        }
+        [self.shown.milli_cpu, self.shown.memory, self.shown.ephemeral_storage] =
+            self.standard.map(saturated);
+        for (name, amount) in scalars {
+            // Both lists have the same names, in the same order.
+            let found = self.scalars.binary_search_by(|(candidate, _)| candidate.cmp(name));
+            let index = found.unwrap_or_else(|index| {
+                self.scalars.insert(index, (name.clone(), 0));
+                self.shown.scalars.insert(index, (name.clone(), 0));
+                index
+            });
+            let sum = &mut self.scalars[index].1;
+            *sum += sign * i128::from(*amount);
+            self.shown.scalars[index].1 = saturated(*sum);
+        }
+    }
+}
+
+fn saturated(sum: i128) -> i64 {
+    sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}
+
 /// A quantity in the scheduler's unit, rounded up: thousandths for cpu, whole units for the rest.
 pub fn amount_of(name: &str, quantity: &Quantity) -> i64 {
     if name == resource::CPU { quantity.milli_value() } else { quantity.value() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn amounts(memory: i64, gpus: i64) -> Resources {
+        Resources { memory, scalars: vec![("example.com/gpu".into(), gpus)], ..Resources::default() }
+    }
+
+    #[test]
+    fn a_sum_that_is_too_large_to_show_is_exact_again_when_it_is_not() {
+        let mut sum = ResourceSum::default();
+        for _ in 0..3 {
+            sum.add(&amounts(i64::MAX, i64::MAX));
+        }
+        sum.add(&amounts(5, 7));
+        assert_eq!(*sum.get(), amounts(i64::MAX, i64::MAX));
+        for _ in 0..3 {
+            sum.subtract(&amounts(i64::MAX, i64::MAX));
+        }
+        assert_eq!(*sum.get(), amounts(5, 7));
+    }
+
+    #[test]
+    fn amounts_at_their_limit_stay_there() {
+        let mut sum = amounts(i64::MAX - 1, 1);
+        sum.add_saturating(&amounts(2, i64::MAX));
+        assert_eq!(sum, amounts(i64::MAX, i64::MAX));
+        let mut reach = amounts(1, 0);
+        reach.add_magnitude(&amounts(-3, i64::MIN));
+        assert_eq!(reach, amounts(4, i64::MAX));
+    }
 }

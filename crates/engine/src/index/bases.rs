@@ -135,6 +135,10 @@ impl Bases {
         self.list.give_back(number, base);
     }
 
+    pub(super) fn get(&self, number: usize) -> &Base {
+        self.list.get(number).expect("a base that was found is there")
+    }
+
     pub(super) fn get_mut(&mut self, number: usize) -> &mut Base {
         self.list.get_mut(number).expect("a base that was found is there")
     }

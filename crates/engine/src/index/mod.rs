@@ -83,7 +83,7 @@ mod unfit;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use supercargo_framework::{Context, Cycle, NodeScore, Plan, PreFilterResult, Profile, Status};
+use supercargo_framework::{Code, Context, Cycle, NodeScore, Plan, PreFilterResult, Profile, Status};
 use supercargo_model::cluster::Change;
 use supercargo_model::{Cluster, Pod, Row, Snapshot};
 
@@ -101,7 +101,7 @@ use recipe::Recipe;
 use resolving::{Likenesses, Resolved};
 use table::Table;
 use unfit::FindingTable;
-pub(crate) use unfit::{Findings, Unfit};
+pub(crate) use unfit::{Findings, KnownClass, Refused, Unfit};
 
 /// What is kept from one decision to the next.
 #[derive(Default)]
@@ -142,6 +142,8 @@ pub(crate) enum Answer<'a> {
     Place { row: Row, score: i64, feasible: usize, plans: Vec<(&'static str, Plan)> },
     /// It fits nowhere.
     Unfit(Unfit<'a>),
+    /// A PreFilter plugin refuses it.
+    Refused(Refused<'a>),
     /// The index does not know.
     Unknown,
 }
@@ -297,10 +299,13 @@ impl Index {
         let Some(recipe) = &self.recipes[question.profile_number] else {
             return self.leave(plain::TOO_MANY_PLUGINS);
         };
-        if recipe.has_verdicts()
-            && let Some(reason) = rejected_outright(question, recipe)
-        {
-            return self.leave(reason);
+        let mut refusal = None;
+        if recipe.has_verdicts() {
+            match verdict(question, recipe) {
+                Verdict::Accepted => {}
+                Verdict::Refused(status) => refusal = Some(status),
+                Verdict::Unknown(reason) => return self.leave(reason),
+            }
         }
         let address = classes::address_of(question);
         let (class_number, resolved) = match self.classes.last_by_parts(&address) {
@@ -311,6 +316,9 @@ impl Index {
             },
         };
         self.renew_class(question, class_number, resolved.as_ref());
+        if let Some(status) = refusal {
+            return self.refuse(class_number, status);
+        }
         let mut class = self.classes.list.lend(class_number).expect("the class was just found");
         class.last_used = self.clock;
         let (answer, has_plans) = match &mut class.indexed {
@@ -335,22 +343,46 @@ impl Index {
                         Unfit::is_known(indexed, base, &self.table, context)
                     })
                 });
-                let recipe = self.recipes[question.profile_number].as_ref();
-                if !known || recipe.is_none_or(|recipe| recipe.verdict_is_needed_later(profile)) {
+                if !known {
                     return self.leave(plain::UNKEPT_REASONS);
                 }
                 self.statistics.answered += 1;
                 let class = self.classes.list.get(class_number).expect("it was just put back");
                 let indexed = class.indexed.as_ref().expect("an unfit pod's class was decided by the index");
-                let base = self.bases.get_mut(base);
-                let findings =
-                    Findings::new(&self.findings, self.limits.findings, class.generation, &self.table.log);
-                match Unfit::new(indexed, base, &self.scratch, findings) {
+                let findings = self.findings_of(class.generation);
+                match Unfit::new(indexed, self.bases.get(base), &self.scratch, findings) {
                     Some(unfit) => Answer::Unfit(unfit),
                     None => Answer::Unknown,
                 }
             }
         }
+    }
+
+    /// What was found out for pods of a class of that generation.
+    fn findings_of(&self, generation: u64) -> Findings<'_> {
+        Findings::new(&self.findings, self.limits.findings, generation, &self.table.log)
+    }
+
+    /// A plugin refuses a pod of the class, whatever the nodes are.
+    fn refuse(&mut self, class_number: usize, status: Status) -> Answer<'_> {
+        let mut class = self.classes.list.lend(class_number).expect("the class was just found");
+        class.last_used = self.clock;
+        let unknown = match &class.indexed {
+            Err(reason) => Some(*reason),
+            Ok(indexed) => (!indexed.filters.is_empty())
+                .then(|| PlainReason::of(status.plugin().unwrap_or_default(), plain::VERDICT)),
+        };
+        self.classes.list.give_back(class_number, class);
+        if let Some(reason) = unknown {
+            return self.leave(reason);
+        }
+        self.statistics.answered += 1;
+        let class = self.classes.list.get(class_number).expect("it was just put back");
+        let indexed = class.indexed.as_ref().expect("it was just looked at");
+        Answer::Refused(Refused {
+            status,
+            class: KnownClass::new(indexed, self.findings_of(class.generation)),
+        })
     }
 
     /// Leaves a decision to the plain way.
@@ -426,18 +458,33 @@ enum Found {
     Unknown(PlainReason),
 }
 
-/// Why a plugin that has a word on each pod, and says nothing about nodes, keeps the index from deciding; none if it lets it.
-fn rejected_outright(question: &Question<'_>, recipe: &Recipe) -> Option<PlainReason> {
+/// What plugins say of a pod that have a word on each pod, and say nothing about nodes.
+enum Verdict {
+    /// Nothing against it.
+    Accepted,
+    /// One of them refuses it, which others may mend by making room.
+    Refused(Status),
+    /// The index cannot go on from what they say.
+    Unknown(PlainReason),
+}
+
+fn verdict(question: &Question<'_>, recipe: &Recipe) -> Verdict {
     let mut cycle = Cycle::new(question.pod, question.context.clone());
-    recipe.verdicts(question.pod).find_map(|position| {
+    let mut verdict = Verdict::Accepted;
+    for position in recipe.verdicts(question.pod) {
         let named = &question.profile.pre_filter[position];
         match named.run(|plugin| plugin.pre_filter(&mut cycle)) {
-            PreFilterResult::AllNodes | PreFilterResult::Skip => None,
+            PreFilterResult::AllNodes | PreFilterResult::Skip => {}
+            // The last of them counts.
+            PreFilterResult::Reject(status) if status.code() == Code::Unschedulable => {
+                verdict = Verdict::Refused(status.from_plugin(named.name));
+            }
             PreFilterResult::OnlyNodes(_) | PreFilterResult::Reject(_) => {
-                Some(PlainReason::of(named.name, plain::VERDICT))
+                return Verdict::Unknown(PlainReason::of(named.name, plain::VERDICT));
             }
         }
-    })
+    }
+    verdict
 }
 
 impl std::fmt::Debug for Index {

@@ -224,14 +224,6 @@ impl Recipe {
         self.verdicts.iter().filter(position).copied()
     }
 
-    /// Whether a plugin that is asked about each pod needs at PostFilter what it worked out then.
-    pub(super) fn verdict_is_needed_later(&self, profile: &Profile) -> bool {
-        let is_later = |position: &usize| {
-            profile.post_filter.iter().any(|named| named.number == self.pre_filters[*position])
-        };
-        self.verdicts.iter().any(is_later)
-    }
-
     /// What those plugins say that have their own word on which pods are alike; those of the set.
     pub(super) fn alike(&self, pod: &Pod, of: impl Fn(usize) -> bool) -> Vec<u64> {
         let asked = self.alike.iter().filter(|number| of(**number));

@@ -6,14 +6,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use supercargo_framework::{Code, Context, Cycle, Rejections as RejectionsView, Status};
-use supercargo_model::{Pod, Row, Snapshot};
+use supercargo_framework::{Code, Context, Cycle, PreFilterResult, Rejections as RejectionsView, Status};
+use supercargo_model::{Row, Snapshot};
 
+use super::Question;
 use super::base::Base;
 use super::class::Indexed;
 use super::groups::{GroupRows, Scratch};
 use super::rejections::Rejections;
 use super::table::{RowLog, Table};
+use crate::filtering::Filters;
 
 /// A pod that fits nowhere: what was said about each row, and how often.
 pub(crate) struct Unfit<'a> {
@@ -28,8 +30,54 @@ pub(crate) struct Unfit<'a> {
     plane_of: &'a [u16],
     /// What holds for rows that pods are nominated to.
     nominated: &'a [(u32, Status)],
+    pub(crate) class: KnownClass<'a>,
+}
+
+/// A pod that a PreFilter plugin refuses which is asked about each pod.
+pub(crate) struct Refused<'a> {
+    /// What it says.
+    pub(crate) status: Status,
+    pub(crate) class: KnownClass<'a>,
+}
+
+/// What is known of pods of the class of one that fits nowhere, for whoever tries to make room for it.
+pub(crate) struct KnownClass<'a> {
     indexed: &'a Indexed,
-    pub(crate) findings: Findings<'a>,
+    findings: Findings<'a>,
+}
+
+impl<'a> KnownClass<'a> {
+    pub(super) fn new(indexed: &'a Indexed, findings: Findings<'a>) -> Self {
+        KnownClass { indexed, findings }
+    }
+
+    /// Whether filters that count have a say: then trying out a node takes more than the class knows.
+    pub(crate) fn is_counted(&self) -> bool {
+        !self.indexed.filters.is_empty()
+    }
+
+    /// What was found out about nodes for such pods.
+    pub(crate) fn findings(&self) -> Findings<'a> {
+        self.findings
+    }
+
+    /// A cycle of the pod, as if PreFilter and PreScore had run for it, and the filters that have something to say. Plugins that are
+    /// asked about each pod, and need at PostFilter what they worked out then, are asked once more.
+    pub(crate) fn cycle<'q>(&self, question: &Question<'q>) -> (Cycle<'q>, Filters<'q>) {
+        let Question { profile, context, pod, .. } = question;
+        let Indexed { recipe, asked, state, .. } = self.indexed;
+        let mut cycle = Cycle::resume(pod, context.clone(), state.clone());
+        let mut skipped = recipe.names_without(*asked);
+        for position in recipe.verdicts(pod) {
+            let named = &profile.pre_filter[position];
+            if profile.post_filter.iter().any(|later| later.number == named.number)
+                && !matches!(named.run(|plugin| plugin.pre_filter(&mut cycle)), PreFilterResult::Skip)
+            {
+                skipped.remove(named.name);
+            }
+        }
+        (cycle, Filters::with_skipped(profile, skipped))
+    }
 }
 
 /// What PostFilter plugins found out about rows, with the version of the row that it holds for.
@@ -101,6 +149,7 @@ impl<'a> Unfit<'a> {
         scratch: &'a Scratch,
         findings: Findings<'a>,
     ) -> Option<Self> {
+        let class = KnownClass::new(indexed, findings);
         let local = base.known_rejections()?;
         let plane_of = indexed.planes.as_ref().map_or(&*base.part_of, |planes| &*planes.of_row);
         let plane_count = indexed.planes.as_ref().map_or(base.planes.len(), |planes| planes.planes.len());
@@ -111,8 +160,7 @@ impl<'a> Unfit<'a> {
             of_single: Vec::new(),
             plane_of,
             nominated: &scratch.nominated,
-            indexed,
-            findings,
+            class,
         };
         for (member, nodes) in scratch.members.iter().zip(&scratch.nodes) {
             let (filter, rejection) = member.rejected?;
@@ -160,21 +208,6 @@ impl<'a> Unfit<'a> {
     fn plugins_that(&self, said: impl Fn(&Status) -> bool) -> BTreeSet<&'static str> {
         let counts = self.counts().into_iter().filter(|(status, count)| *count > 0 && said(status));
         counts.filter_map(|(status, _)| status.plugin()).collect()
-    }
-
-    /// Whether filters that count have a say: then trying out a node takes more than the class knows.
-    pub(crate) fn is_counted(&self) -> bool {
-        !self.indexed.filters.is_empty()
-    }
-
-    /// The filters that have nothing to say.
-    pub(crate) fn skipped(&self) -> BTreeSet<&'static str> {
-        self.indexed.recipe.names_without(self.indexed.asked)
-    }
-
-    /// A cycle of a pod of the class, as if PreFilter and PreScore had run for it.
-    pub(crate) fn cycle<'c>(&self, pod: &'c Arc<Pod>, context: Context<'c>) -> Cycle<'c> {
-        Cycle::resume(pod, context, self.indexed.state.clone())
     }
 
     fn without_nominees(&self, row: u32) -> Option<&Status> {

@@ -22,7 +22,7 @@ use supercargo_model::{Pod, Timestamp};
 use super::happenings::{Happening, What, pod_update};
 use super::heap::{Heap, Slot};
 use super::observations::{Observation, Observations, QueueEvent, QueuePart};
-use super::queue_context::{Gate, QueueContext, Retry};
+use super::queue_context::{Gate, Hearers, QueueContext, Retry};
 pub use lengths::QueueLengths;
 use ordering::Order;
 use standings::Standings;
@@ -380,8 +380,10 @@ impl Queue {
             return Retry::AfterBackoff;
         }
         let Some(known) = waiting.marker.checked_sub(self.forgotten) else { return Retry::AfterBackoff };
+        let mut hearers = Hearers::default();
         let missed = self.happened.iter().skip(known as usize);
-        missed.map(|happening| context.retry(waiting, happening)).max().unwrap_or(Retry::Skip)
+        let heard = missed.filter(|happening| context.hears(waiting, happening.event, &mut hearers));
+        heard.map(|happening| context.retry(waiting, happening)).max().unwrap_or(Retry::Skip)
     }
 
     /// Takes a pod back into the books as one that is being tried, to be put back.
@@ -415,7 +417,12 @@ impl Queue {
         happening: Happening,
         concerned: impl Fn(&Pod) -> bool,
     ) {
-        let waiting: Vec<Slot> = self.unschedulable.iter().copied().collect();
+        let mut hearers = Hearers::default();
+        let hears = |slot: &Slot| {
+            let waiting = self.get(*slot);
+            waiting.gate.is_some() || context.hears(waiting, happening.event, &mut hearers)
+        };
+        let waiting: Vec<Slot> = self.unschedulable.iter().copied().filter(hears).collect();
         for slot in waiting {
             let waiting = self.get(slot);
             let is_shut = waiting.gate.is_some_and(|gate| !context.opens(gate, waiting, happening.event));

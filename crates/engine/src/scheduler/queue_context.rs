@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use supercargo_framework::{
-    ClusterEvent, Context, Enqueue, EventResource, Hint, Profile, QueueRank, QueueSort,
+    ClusterEvent, Context, Enqueue, EventResource, Hearing, Hint, Profile, QueueRank, QueueSort,
 };
 use supercargo_model::{Pod, Timestamp};
 
@@ -30,6 +30,18 @@ pub(super) enum Gate {
     Preemption,
     /// The scheduler, because the profile that was responsible for the pod has gone.
     NoProfile,
+}
+
+/// Which plugins are to hear of which events, as far as somebody has asked.
+#[derive(Default)]
+pub(super) struct Hearers(Vec<Hearer>);
+
+struct Hearer {
+    /// The number of the profile.
+    profile: usize,
+    plugin: &'static str,
+    event: ClusterEvent,
+    hears: bool,
 }
 
 /// Whether, and when, a pod is tried again because of something that happened.
@@ -119,6 +131,27 @@ impl QueueContext<'_> {
             }
         }
         retry
+    }
+
+    /// Whether a plugin that rejected a pod is to hear of an event. What is known of plugins is kept in `known`: there may be thousands
+    /// of pods, and few plugins.
+    pub(super) fn hears(&self, waiting: &Waiting, event: ClusterEvent, known: &mut Hearers) -> bool {
+        if waiting.is_blameless() {
+            return true;
+        }
+        let Some(number) = profile_of(self.profiles, &waiting.queued.pod) else { return false };
+        waiting.rejectors.iter().chain(&waiting.pending).any(|plugin| {
+            let is_known = |hearer: &&Hearer| {
+                hearer.profile == number && std::ptr::eq(hearer.plugin, *plugin) && hearer.event == event
+            };
+            if let Some(hearer) = known.0.iter().find(is_known) {
+                return hearer.hears;
+            }
+            let enqueue = enqueue_of(&self.profiles[number], plugin);
+            let hears = enqueue.is_none_or(|enqueue| Hearing::of(enqueue, event) != Hearing::Deaf);
+            known.0.push(Hearer { profile: number, plugin, event, hears });
+            hears
+        })
     }
 
     /// Whether something that happens to such a resource may help a pod, whatever it is.

@@ -64,7 +64,24 @@ struct Reprieve {
 /// What was found out about a node.
 struct Finding {
     basis: Basis,
-    result: Result<Arc<Candidate>, Status>,
+    /// What else it depends on, on this node.
+    of_node: Vec<u64>,
+    result: Result<Arc<Candidate>, Refusal>,
+}
+
+/// Why nobody goes from a node.
+#[derive(Clone)]
+enum Refusal {
+    /// Nobody may. The words on that may name the pod that asks.
+    Nobody,
+    /// This was said.
+    Said(Status),
+}
+
+impl From<Status> for Refusal {
+    fn from(status: Status) -> Self {
+        Refusal::Said(status)
+    }
 }
 
 /// What findings depend on apart from the node and from what the filters read of the pod.
@@ -141,25 +158,36 @@ impl<'a, 'c, R: PreemptionRules + ?Sized> Search<'a, 'c, R> {
 
     /// The same as [`Search::find_victims`], unless the answer is known from an earlier pod.
     pub(super) fn try_node(&self, row: Row) -> Result<Arc<Candidate>, Status> {
+        self.find_or_recall(row).map_err(|refusal| match refusal {
+            Refusal::Nobody => self.rules.no_victims(self.cycle, self.cycle.cluster().node(row)),
+            Refusal::Said(status) => status,
+        })
+    }
+
+    fn find_or_recall(&self, row: Row) -> Result<Arc<Candidate>, Refusal> {
         let cluster = self.cycle.cluster();
+        let node = cluster.node(row);
         let Some(basis) = &self.basis else { return self.find_victims(row).map(Arc::new) };
         // With pods that are nominated to the node, it depends on which pod asks.
-        if !cluster.nominated_to(cluster.node(row).name()).is_empty() {
+        if !cluster.nominated_to(node.name()).is_empty() {
             return self.find_victims(row).map(Arc::new);
         }
+        let of_node = self.rules.findings_on_node_depend_on(self.cycle, node);
         if let Some(known) = self.rehearsal.recall(row)
             && let Some(finding) = known.downcast_ref::<Finding>()
+            && finding.of_node == of_node
             && finding.basis == *basis
         {
             return finding.result.clone();
         }
         let result = self.find_victims(row).map(Arc::new);
-        self.rehearsal.remember(row, Arc::new(Finding { basis: basis.clone(), result: result.clone() }));
+        let finding = Finding { basis: basis.clone(), of_node, result: result.clone() };
+        self.rehearsal.remember(row, Arc::new(finding));
         result
     }
 
     /// Finds the pods that have to go from a node; as few and as unimportant ones as possible.
-    fn find_victims(&self, row: Row) -> Result<Candidate, Status> {
+    fn find_victims(&self, row: Row) -> Result<Candidate, Refusal> {
         let Emptied { gone: mut potential, mut stage } = self.take_off(row)?;
         self.fits_emptied(&*stage)?;
         self.sort_by_importance(&mut potential);
@@ -172,16 +200,14 @@ impl<'a, 'c, R: PreemptionRules + ?Sized> Search<'a, 'c, R> {
         self.sort_by_importance(&mut victims);
         if victims.is_empty() {
             let node = self.cycle.cluster().node(row);
-            return Err(Status::error(format!(
-                "expected at least one victim pod on node {:?}",
-                &**node.name()
-            )));
+            let error = format!("expected at least one victim pod on node {:?}", &**node.name());
+            return Err(Status::error(error).into());
         }
         Ok(Candidate::new(row, victims, violations))
     }
 
     /// Takes all pods that may go off a node. Where there are none, nothing is tried out.
-    fn take_off(&self, row: Row) -> Result<Emptied<'a>, Status> {
+    fn take_off(&self, row: Row) -> Result<Emptied<'a>, Refusal> {
         let node = self.cycle.cluster().node(row);
         let mut in_order = Vec::new();
         if self.rules.asks_in_order() {
@@ -199,7 +225,7 @@ impl<'a, 'c, R: PreemptionRules + ?Sized> Search<'a, 'c, R> {
                 gone.push(pod.clone());
             }
         }
-        stage.map(|stage| Emptied { gone, stage }).ok_or_else(|| self.rules.no_victims(self.cycle, node))
+        stage.map(|stage| Emptied { gone, stage }).ok_or(Refusal::Nobody)
     }
 
     /// Puts pods back one by one; those with which the pod does not fit are returned.

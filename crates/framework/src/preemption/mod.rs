@@ -193,6 +193,13 @@ pub trait PreemptionRules: Send + Sync {
         let _ = cycle;
         None
     }
+
+    /// What the victims on this node depend on besides, where [`PreemptionRules::findings_depend_on`] says what they depend on
+    /// everywhere: how much is left of the quotas of those that are on the node.
+    fn findings_on_node_depend_on(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Vec<u64> {
+        let _ = (cycle, node);
+        Vec::new()
+    }
 }
 
 /// Looks for a node where the pod would fit if others went: what [`PostFilter::post_filter`](crate::PostFilter::post_filter)

@@ -3,6 +3,8 @@
 //! Nothing is counted unless somebody declares that it reads it ([`Cluster::count_pods`]). What is counted is part of the
 //! snapshot: a clone shares all groups that have not changed since.
 
+mod group_key;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -11,7 +13,8 @@ use super::uids::UidSet;
 use super::{Cluster, Snapshot};
 use crate::labels::LabelLookup;
 use crate::pod::Pod;
-use crate::resources::Resources;
+use crate::resources::{ResourceSum, Resources};
+use group_key::{GroupKey, GroupParts, NamesGroup};
 
 /// Where a pod stands on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,7 +55,9 @@ pub struct Pods<'a> {
 /// Pods that have a namespace or a label in common.
 #[derive(Clone, Debug)]
 pub struct PodSet<'a> {
-    groups: Vec<&'a Group>,
+    /// Most sets have one group at most, which takes no list.
+    first: Option<&'a Group>,
+    others: Vec<&'a Group>,
 }
 
 /// A pod, and where it stands.
@@ -70,7 +75,7 @@ pub struct StandingPod {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Book {
     counted: Arc<CountedPods>,
-    /// The place of each group that has pods and a label in common.
+    /// The place of each group that has pods and a label in common, in the order of their keys.
     places: Arc<BTreeMap<GroupKey, usize>>,
     /// The place of each group that has only a namespace in common.
     namespaces: Arc<BTreeMap<Arc<str>, usize>>,
@@ -86,20 +91,13 @@ pub(super) struct Ledger {
     free: Vec<usize>,
 }
 
-/// What the pods of a group have in common. In this order, so that the namespaces of one value are next to each other.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct GroupKey {
-    label: (Box<str>, Box<str>),
-    namespace: Arc<str>,
-}
-
 #[derive(Clone, Debug, Default)]
 struct Group {
     counts: StandingCounts,
     /// How many of them have scheduling gates.
     with_gates: usize,
     /// What those of them that have a node ask for together.
-    placed_requests: Resources,
+    placed_requests: ResourceSum,
     /// By UID.
     pods: BTreeMap<Arc<str>, StandingPod>,
 }
@@ -113,9 +111,11 @@ impl<'a> Pods<'a> {
     /// If no plugin declares that it reads pods by that label: what is not counted would seem not to be there.
     pub fn by_label(&self, key: &str, value: &str) -> PodSet<'a> {
         let book = self.book_of_label(key);
-        let first = GroupKey { label: (key.into(), value.into()), namespace: "".into() };
-        let of_value = book.places.range(&first..).take_while(|(known, _)| known.label == first.label);
-        PodSet { groups: of_value.map(|(_, place)| &**book.groups.get(*place)).collect() }
+        let first = GroupKey::new(key, value, "".into());
+        let of_value =
+            book.places.range::<GroupKey, _>(&first..).take_while(|(known, _)| known.is_of(key, value));
+        let mut groups = of_value.map(|(_, place)| &**book.groups.get(*place));
+        PodSet { first: groups.next(), others: groups.collect() }
     }
 
     /// The pods of a namespace with that value of a label.
@@ -124,7 +124,8 @@ impl<'a> Pods<'a> {
     /// If no plugin declares that it reads pods by that label.
     pub fn by_label_in(&self, namespace: &str, key: &str, value: &str) -> PodSet<'a> {
         let book = self.book_of_label(key);
-        book.set(&GroupKey { label: (key.into(), value.into()), namespace: namespace.into() })
+        let place = book.place(&(value, key, namespace));
+        PodSet::of(place.map(|place| &**book.groups.get(place)))
     }
 
     /// The pods of a namespace.
@@ -132,7 +133,7 @@ impl<'a> Pods<'a> {
     /// # Panics
     /// If no plugin declares that it reads pods by namespace.
     pub fn by_namespace(&self, namespace: &str) -> PodSet<'a> {
-        PodSet { groups: self.group_of_namespace(namespace).into_iter().collect() }
+        PodSet::of(self.group_of_namespace(namespace))
     }
 
     /// What the pods of a namespace ask for together that have a node, be they bound or at Permit; none if there are no such pods.
@@ -140,7 +141,7 @@ impl<'a> Pods<'a> {
     /// # Panics
     /// If no plugin declares that it reads pods by namespace.
     pub fn placed_requests_in(&self, namespace: &str) -> Option<&'a Resources> {
-        self.group_of_namespace(namespace).map(|group| &group.placed_requests)
+        self.group_of_namespace(namespace).map(|group| group.placed_requests.get())
     }
 
     /// By what pods are counted.
@@ -163,14 +164,22 @@ impl<'a> Pods<'a> {
 }
 
 impl<'a> PodSet<'a> {
+    fn of(group: Option<&'a Group>) -> Self {
+        PodSet { first: group, others: Vec::new() }
+    }
+
+    fn groups(&self) -> impl Iterator<Item = &'a Group> + use<'a, '_> {
+        self.first.iter().chain(&self.others).copied()
+    }
+
     /// How many there are of a standing.
     pub fn count(&self, standing: Standing) -> usize {
-        self.groups.iter().map(|group| group.counts.of(standing)).sum()
+        self.groups().map(|group| group.counts.of(standing)).sum()
     }
 
     /// How many have scheduling gates in their specs.
     pub fn count_with_gates(&self) -> usize {
-        self.groups.iter().map(|group| group.with_gates).sum()
+        self.groups().map(|group| group.with_gates).sum()
     }
 
     /// How many there are of each standing.
@@ -180,17 +189,17 @@ impl<'a> PodSet<'a> {
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.groups.iter().map(|group| group.pods.len()).sum()
+        self.groups().map(|group| group.pods.len()).sum()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.groups.is_empty()
+        self.first.is_none()
     }
 
     /// The pods: by namespace, then by UID.
     pub fn iter(&self) -> impl Iterator<Item = &'a StandingPod> + use<'a, '_> {
-        self.groups.iter().flat_map(|group| group.pods.values())
+        self.groups().flat_map(|group| group.pods.values())
     }
 }
 
@@ -217,6 +226,11 @@ impl StandingCounts {
 }
 
 impl CountedPods {
+    /// The labels of a pod that are counted, with their values.
+    fn labels_of<'a>(&'a self, pod: &'a Pod) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.labels.iter().filter_map(|key| Some((&**key, pod.labels.label(key)?)))
+    }
+
     /// Whether nobody reads them.
     pub fn is_nothing(&self) -> bool {
         self.labels.is_empty() && !self.by_namespace
@@ -235,34 +249,25 @@ impl CountedPods {
 // === impl Book ===
 
 impl Book {
-    fn set(&self, key: &GroupKey) -> PodSet<'_> {
-        let place = self.places.get(key);
-        PodSet { groups: place.map(|place| &**self.groups.get(*place)).into_iter().collect() }
-    }
-
-    /// The groups that a pod belongs to by its labels.
-    fn keys_of(&self, pod: &Pod) -> Vec<GroupKey> {
-        let counted = &self.counted;
-        let by_label = counted.labels.iter().filter_map(|key| {
-            let value = pod.labels.label(key)?;
-            Some(GroupKey { label: (key.clone(), value.into()), namespace: pod.namespace.clone() })
-        });
-        by_label.collect()
+    fn place(&self, parts: &GroupParts<'_>) -> Option<usize> {
+        let parts: &dyn NamesGroup = parts;
+        self.places.get(parts).copied()
     }
 
     fn add(&mut self, standing: &StandingPod, free: &mut Vec<usize>) {
-        if self.counted.by_namespace {
-            let namespace = &standing.pod.namespace;
-            let place = self.namespaces.get(namespace).copied().unwrap_or_else(|| {
+        let (pod, counted) = (&standing.pod, self.counted.clone());
+        if counted.by_namespace {
+            let place = self.namespaces.get(&pod.namespace).copied().unwrap_or_else(|| {
                 let place = free_place(&mut self.groups, free);
-                Arc::make_mut(&mut self.namespaces).insert(namespace.clone(), place);
+                Arc::make_mut(&mut self.namespaces).insert(pod.namespace.clone(), place);
                 place
             });
             Arc::make_mut(self.groups.get_mut(place)).add(standing);
         }
-        for key in self.keys_of(&standing.pod) {
-            let place = self.places.get(&key).copied().unwrap_or_else(|| {
+        for (key, value) in counted.labels_of(pod) {
+            let place = self.place(&(value, key, &pod.namespace)).unwrap_or_else(|| {
                 let place = free_place(&mut self.groups, free);
+                let key = GroupKey::new(key, value, pod.namespace.clone());
                 Arc::make_mut(&mut self.places).insert(key, place);
                 place
             });
@@ -271,17 +276,34 @@ impl Book {
     }
 
     fn remove(&mut self, standing: &StandingPod, free: &mut Vec<usize>) {
-        if let Some(place) = self.namespaces.get(&standing.pod.namespace).copied()
+        let (pod, counted) = (&standing.pod, self.counted.clone());
+        if let Some(place) = self.namespaces.get(&pod.namespace).copied()
             && Arc::make_mut(self.groups.get_mut(place)).remove(standing)
         {
-            Arc::make_mut(&mut self.namespaces).remove(&standing.pod.namespace);
+            Arc::make_mut(&mut self.namespaces).remove(&pod.namespace);
             free.push(place);
         }
-        for key in self.keys_of(&standing.pod) {
-            let Some(place) = self.places.get(&key).copied() else { continue };
+        for (key, value) in counted.labels_of(pod) {
+            let parts = (value, key, &*pod.namespace);
+            let Some(place) = self.place(&parts) else { continue };
             if Arc::make_mut(self.groups.get_mut(place)).remove(standing) {
-                Arc::make_mut(&mut self.places).remove(&key);
+                let parts: &dyn NamesGroup = &parts;
+                Arc::make_mut(&mut self.places).remove(parts);
                 free.push(place);
+            }
+        }
+    }
+
+    /// A pod stands elsewhere, in the groups in which it was.
+    fn replace(&mut self, before: &StandingPod, now: &StandingPod) {
+        let (pod, counted) = (&now.pod, self.counted.clone());
+        let by_namespace = self.namespaces.get(&pod.namespace).copied();
+        if let Some(place) = by_namespace {
+            Arc::make_mut(self.groups.get_mut(place)).replace(before, now);
+        }
+        for (key, value) in counted.labels_of(pod) {
+            if let Some(place) = self.place(&(value, key, &pod.namespace)) {
+                Arc::make_mut(self.groups.get_mut(place)).replace(before, now);
             }
         }
     }
@@ -302,27 +324,43 @@ fn has_gates(standing: &StandingPod) -> bool {
 
 impl Group {
     fn add(&mut self, standing: &StandingPod) {
-        *self.counts.of_mut(standing.standing) += 1;
-        self.with_gates += usize::from(has_gates(standing));
-        if standing.standing.has_node() {
-            self.placed_requests.add(&standing.pod.requests().resources);
-        }
+        self.count(standing);
         self.pods.insert(standing.pod.uid.clone(), standing.clone());
     }
 
     /// True if no pod is left; then nothing else is, either.
     fn remove(&mut self, standing: &StandingPod) -> bool {
         if self.pods.remove(&standing.pod.uid).is_some() {
-            *self.counts.of_mut(standing.standing) -= 1;
-            self.with_gates -= usize::from(has_gates(standing));
-            if standing.standing.has_node() {
-                self.placed_requests.subtract(&standing.pod.requests().resources);
-            }
+            self.discount(standing);
         }
         if self.pods.is_empty() {
             *self = Group::default();
         }
         self.pods.is_empty()
+    }
+
+    fn replace(&mut self, before: &StandingPod, now: &StandingPod) {
+        if let Some(known) = self.pods.get_mut(&now.pod.uid) {
+            known.clone_from(now);
+            self.discount(before);
+            self.count(now);
+        }
+    }
+
+    fn count(&mut self, standing: &StandingPod) {
+        *self.counts.of_mut(standing.standing) += 1;
+        self.with_gates += usize::from(has_gates(standing));
+        if standing.standing.has_node() {
+            self.placed_requests.add(&standing.pod.requests().resources);
+        }
+    }
+
+    fn discount(&mut self, standing: &StandingPod) {
+        *self.counts.of_mut(standing.standing) -= 1;
+        self.with_gates -= usize::from(has_gates(standing));
+        if standing.standing.has_node() {
+            self.placed_requests.subtract(&standing.pod.requests().resources);
+        }
     }
 }
 
@@ -394,6 +432,12 @@ impl Cluster {
         let book = Arc::make_mut(book);
         if let Some(before) = self.ledger.known.get(&pod.uid) {
             if before.standing == standing && Arc::ptr_eq(&before.pod, pod) {
+                return;
+            }
+            if !finished && before.pod.namespace == pod.namespace && before.pod.labels == pod.labels {
+                book.replace(before, &now);
+                self.state.version += 1;
+                self.ledger.known.replace(now);
                 return;
             }
             book.remove(before, &mut self.ledger.free);

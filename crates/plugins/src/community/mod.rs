@@ -13,6 +13,7 @@ pub mod node_resource_topology_match;
 mod node_resources_allocatable;
 mod normalize;
 mod pod_state;
+mod preempting;
 mod preemption_toleration;
 mod qos_sort;
 mod requests;

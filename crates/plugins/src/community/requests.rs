@@ -23,12 +23,27 @@ pub(super) fn plain_limit_amounts(spec: &PodSpec) -> [i64; 2] {
 
 /// Every container's amount is rounded up to whole units before they are added, as upstream does.
 fn amounts_of(spec: &PodSpec, list: impl Fn(&Container) -> &ResourceList) -> [i64; 2] {
-    [resource::CPU, resource::MEMORY].map(|name| {
-        let running =
-            spec.containers.iter().map(|container| list(container).amount(name)).fold(0, i64::wrapping_add);
-        let starting = spec.init_containers.iter().map(|container| list(container).amount(name)).max();
-        running.max(starting.unwrap_or(0)).wrapping_add(spec.overhead.amount(name))
-    })
+    let of_containers = |containers: &[Container], combine: fn(i64, i64) -> i64| {
+        let amounts = containers.iter().map(|container| amounts_in(list(container)));
+        amounts.reduce(|[cpu, memory], more| [combine(cpu, more[0]), combine(memory, more[1])])
+    };
+    let running = of_containers(&spec.containers, i64::wrapping_add).unwrap_or_default();
+    let starting = of_containers(&spec.init_containers, i64::max).unwrap_or_default();
+    let overhead = amounts_in(&spec.overhead);
+    [0, 1].map(|index| running[index].max(starting[index]).wrapping_add(overhead[index]))
+}
+
+/// The amounts of cpu and memory in a list, in one go.
+fn amounts_in(list: &ResourceList) -> [i64; 2] {
+    let mut amounts = [0, 0];
+    for (name, quantity) in list.iter() {
+        match &**name {
+            resource::CPU => amounts[0] = quantity.milli_value(),
+            resource::MEMORY => amounts[1] = quantity.value(),
+            _ => {}
+        }
+    }
+    amounts
 }
 
 fn plain_sum(spec: &PodSpec, amounts: impl Fn(&Container) -> &ResourceList) -> ResourceList {

@@ -15,6 +15,23 @@ pub(super) struct Bound {
     is_boundless: bool,
 }
 
+/// A resource: cpu, memory or ephemeral-storage by its place, or one that is counted by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counted<'a> {
+    Standard(usize),
+    Scalar(&'a str),
+}
+
+impl Counted<'_> {
+    /// So much of it is among these amounts.
+    pub(super) fn of(self, amounts: &Resources) -> i64 {
+        match self {
+            Counted::Standard(place) => standard(amounts)[place],
+            Counted::Scalar(name) => amounts.scalar(name).unwrap_or(0),
+        }
+    }
+}
+
 impl Bound {
     /// What is guaranteed: nothing, of what is not named.
     pub(super) fn least(list: Option<&ResourceList>) -> Self {
@@ -45,27 +62,43 @@ impl Bound {
         bounds
     }
 
-    /// Whether so much, and this besides, is more than the bound. Of resources that are counted by name, only those count that `much` names.
+    /// Whether all these amounts together are more than the bound: see [`Bound::left`].
     pub(super) fn is_exceeded_by(
         &self,
-        much: &Resources,
-        besides: Option<&Resources>,
+        named: &[&Resources],
+        besides: &[&Resources],
         unlisted_is_unbounded: bool,
     ) -> bool {
-        let bounds = self.standard(unlisted_is_unbounded);
-        let besides_standard = besides.map_or([0; 3], standard);
-        let is_more = |((amount, besides), bound): ((i64, i64), i64)| amount.wrapping_add(besides) > bound;
-        standard(much).into_iter().zip(besides_standard).zip(bounds).any(is_more)
-            || much.scalars().any(|(name, amount)| {
-                let besides = besides.and_then(|besides| besides.scalar(name)).unwrap_or(0);
-                let bound = self.amounts.scalar(name).unwrap_or(self.unlisted_scalars);
-                amount.wrapping_add(besides) > bound
-            })
+        self.left(named, besides, unlisted_is_unbounded).any(|(_, left)| left < 0)
+    }
+
+    /// How much is left of the bound beyond all these amounts, by resource; less than 0 where they are more. Of resources that are
+    /// counted by name, only those count that one of the `named` amounts has. No sum overflows.
+    pub(super) fn left<'a>(
+        &'a self,
+        named: &'a [&'a Resources],
+        besides: &'a [&'a Resources],
+        unlisted_is_unbounded: bool,
+    ) -> impl Iterator<Item = (Counted<'a>, i128)> {
+        let all = move || named.iter().chain(besides);
+        let mut left = self.standard(unlisted_is_unbounded).map(i128::from);
+        for amounts in all() {
+            for (left, amount) in left.iter_mut().zip(standard(amounts)) {
+                *left -= i128::from(amount);
+            }
+        }
+        let standard = left.into_iter().enumerate().map(|(place, left)| (Counted::Standard(place), left));
+        let scalars = named.iter().flat_map(|amounts| amounts.scalars()).map(move |(name, _)| {
+            let sum: i128 = all().filter_map(|amounts| amounts.scalar(name)).map(i128::from).sum();
+            let bound = self.amounts.scalar(name).unwrap_or(self.unlisted_scalars);
+            (Counted::Scalar(name), i128::from(bound) - sum)
+        });
+        standard.chain(scalars)
     }
 
     /// Adds what another quota guarantees.
     pub(super) fn add(&mut self, other: &Bound) {
-        self.amounts.add(&other.amounts);
+        self.amounts.add_saturating(&other.amounts);
         for (listed, other) in self.listed.iter_mut().zip(other.listed) {
             *listed |= other;
         }
@@ -87,9 +120,9 @@ fn standard(resources: &Resources) -> [i64; 3] {
     [resources.milli_cpu, resources.memory, resources.ephemeral_storage]
 }
 
-/// The sum of two.
+/// The sum of two, or as much as 64 bits hold.
 pub(super) fn sum(a: &Resources, b: &Resources) -> Resources {
     let mut sum = a.clone();
-    sum.add(b);
+    sum.add_saturating(b);
     sum
 }

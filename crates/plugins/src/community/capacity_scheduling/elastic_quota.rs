@@ -104,13 +104,13 @@ pub(super) fn quotas<'a>(context: &Context<'a>) -> impl Iterator<Item = Quota<'a
         object: &object.0,
     });
     let old = old.filter(|old| objects.in_namespace::<ElasticQuota>(old.namespace).next().is_none());
-    // Each kind is in the order of namespaces, so several of one namespace stand side by side.
-    let mut last: Option<(KindId, &str)> = None;
-    new.chain(old).filter(move |quota| {
-        let is_first = last != Some((quota.kind, quota.namespace));
-        last = Some((quota.kind, quota.namespace));
-        is_first
-    })
+    new.filter(first_of_namespace()).chain(old.filter(first_of_namespace()))
+}
+
+/// Whether a quota is the first of its namespace. All of one kind are in the order of namespaces, so several of one stand side by side.
+fn first_of_namespace<'a>() -> impl FnMut(&Quota<'a>) -> bool {
+    let mut last: Option<&'a str> = None;
+    move |quota| last.replace(quota.namespace) != Some(quota.namespace)
 }
 
 /// The quota of a namespace.

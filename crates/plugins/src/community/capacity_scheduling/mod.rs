@@ -3,6 +3,7 @@
 mod amounts;
 mod background;
 mod elastic_quota;
+mod findings;
 mod preempting;
 mod status;
 mod usage;
@@ -54,6 +55,8 @@ use usage::QuotaState;
 /// - Of several quotas in a namespace the one whose name comes first counts. That, a `min` above the `max`, and the API group's old name
 ///   `scheduling.sigs.k8s.io`, which is read, too, are told by events on the quota.
 /// - Where pods may go on more than 100 nodes, the best of the first 100 of them is taken. Upstream looks at all.
+/// - Amounts that 64 bits do not hold count as their limit, where upstream's sums wrap around and become less than nothing.
+/// - Where there are more than 20 nodes, a pod that nobody goes for is told how many nodes were tried, and not the name of each.
 /// - A pod that fits neither with a victim nor by the quota is one victim, where upstream fails the node.
 /// - `status.used` has the overhead of pods, is written a second after a change, and what it was told with is the quota's own name.
 /// - Where the API server does not have the definition of ElasticQuota, upstream does not start. Here there are no quotas until it is
@@ -155,6 +158,10 @@ fn count(cycle: &mut Cycle<'_>, pod: &Pod, comes: bool) -> Status {
 
 /// Upstream counts here; what a pod takes that has a node is known to the cluster.
 impl Reserve for CapacityScheduling {
+    fn reserves(&self, _: &Pod) -> bool {
+        false
+    }
+
     fn reserve(&self, _: &mut Cycle<'_>, _: &mut Acts<'_>, _: NodeRef<'_>) -> Status {
         Status::success()
     }

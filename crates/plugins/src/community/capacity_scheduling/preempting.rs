@@ -9,9 +9,10 @@ use supercargo_framework::{
 use supercargo_model::pod::PreemptionPolicy;
 use supercargo_model::{NodeRef, Pod};
 
-use super::CapacityScheduling;
-use super::elastic_quota::quota_of;
+use super::elastic_quota::{Quota, quota_of, quotas};
 use super::usage::state_of;
+use super::{CapacityScheduling, findings};
+use crate::community::preempting;
 
 /// So many nodes are enough to pick one of them.
 const CANDIDATES_MAX: usize = 100;
@@ -62,10 +63,8 @@ impl PreemptionRules for CapacityScheduling {
         if !state.has_quota {
             return Ok(is_lower && quota_of(context, namespace).is_none());
         }
-        // Whoever had not borrowed before pods went has not borrowed by now.
-        let has_borrowed = state.borrowers.iter().any(|borrower| **borrower == *namespace);
-        let quota = quota_of(context, namespace).filter(|_| has_borrowed);
-        Ok(quota.is_some_and(|quota| state.is_over_its_min(context, namespace, quota)))
+        let quota = quota_of(context, namespace);
+        Ok(quota.is_some_and(|quota| state.has_borrowed(context, namespace, quota)))
     }
 
     fn asks_in_order(&self) -> bool {
@@ -82,7 +81,7 @@ impl PreemptionRules for CapacityScheduling {
         let request = &pod.requests().resources;
         let (in_quota, in_all) = match reprieved {
             None => (request, request),
-            Some(_) => (&*state.in_quota, &*state.in_all),
+            Some(_) => (&state.in_quota, &state.in_all),
         };
         if state.exceeds_max(context, &pod.namespace, quota, in_quota) || state.exceeds_total(in_all) {
             return Status::unschedulable("global quota max exceeded");
@@ -91,8 +90,25 @@ impl PreemptionRules for CapacityScheduling {
     }
 
     fn no_victims(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Status {
-        let (node, pod) = (node.name(), &cycle.pod.name);
-        Status::unresolvable(format!("No victims found on node {node} for preemptor pod {pod}"))
+        preempting::no_victims(cycle, node)
+    }
+
+    /// Where nobody else has borrowed, nobody goes for a pod that has not got its share.
+    fn nobody_may_go(&self, cycle: &Cycle<'_>) -> Option<Status> {
+        let word = preempting::no_victims_anywhere(cycle)?;
+        let state = state_of(cycle).filter(|state| state.has_quota && !state.is_over_min)?;
+        let context = &cycle.context;
+        let others = quotas(context).filter(|quota| *quota.namespace != *cycle.pod.namespace);
+        let has_borrowed = |quota: Quota<'_>| state.has_borrowed(context, quota.namespace, quota.object);
+        (!{ others }.any(has_borrowed)).then_some(word)
+    }
+
+    fn findings_depend_on(&self, cycle: &Cycle<'_>) -> Option<Vec<u64>> {
+        findings::everywhere(cycle)
+    }
+
+    fn findings_on_node_depend_on(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Vec<u64> {
+        findings::on_node(cycle, node)
     }
 
     fn first_node(&self, _: &Cycle<'_>, _: usize) -> usize {

@@ -54,6 +54,28 @@ fn a_namespace_without_a_quota_is_free() {
 }
 
 #[test]
+fn sums_stay_at_their_limit() {
+    // What each of the quotas is guaranteed and may have, what ns1 uses, what the pod of ns2 asks for, and the word on it.
+    for (min, used, asked, expected) in [
+        // Two of them are more than 64 bits hold, and not less than nothing.
+        ("9223372036854775807", "1", "1", "all nodes"),
+        ("1", "9223372036854775807", "1", "total"),
+        ("1", "9223372036854775807", "9223372036854775807", "Max"),
+        ("9223372036854775807", "9223372036854775807", "9223372036854775807", "total"),
+    ] {
+        let mut cluster = cluster().reading_for(&CapacityScheduling.reads()).with(node("n1"));
+        let max = if expected == "Max" { "2" } else { "9223372036854775807" };
+        for namespace in ["ns1", "ns2"] {
+            let amount = |memory: &str| json!({ "cpu": "0", "memory": memory });
+            cluster.put(quota(namespace, &amount(min), &amount(max)));
+        }
+        cluster.put(asking("ns1", "old", used).with(json!({ "spec": { "nodeName": "n1" } })));
+        let said = trial::<CapacityScheduling>().pre_filter(&mut cluster, asking("ns2", "new", asked));
+        assert!(said.contains(expected), "{min} {used} {asked}: {said:?}");
+    }
+}
+
+#[test]
 fn nominated_pods_count_if_they_go_first() {
     // The namespace and priority of a nominated pod of 800, and the word on one of 1,500 and priority 10.
     for (namespace, priority, expected) in

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use supercargo_framework::{Context, Cycle};
 use supercargo_model::{Pod, Resources};
 
-use super::amounts::{Bound, sum};
+use super::amounts::Bound;
 use super::elastic_quota::{ElasticQuota, quota_of, quotas};
 
 /// What PreFilter leaves in the cycle, and preemption keeps true while it tries pods out.
@@ -14,76 +14,63 @@ pub(super) struct QuotaState {
     /// Whether the namespace of the pod has a quota.
     pub(super) has_quota: bool,
     /// What the pod asks for, with those that are nominated before it in its namespace.
-    pub(super) in_quota: Arc<Resources>,
+    pub(super) in_quota: Resources,
     /// The same with those that are nominated in other namespaces, as far as these have it guaranteed.
-    pub(super) in_all: Arc<Resources>,
+    pub(super) in_all: Resources,
     /// Whether the pod would take more than its namespace is guaranteed.
     pub(super) is_over_min: bool,
     /// What all namespaces with quotas use together.
-    pub(super) total_used: Arc<Resources>,
+    pub(super) total_used: Resources,
     /// What they are guaranteed together.
-    pub(super) total_min: Arc<Bound>,
-    /// The other namespaces that use more than they are guaranteed: only their pods may go for one of another namespace.
-    pub(super) borrowers: Arc<[Box<str>]>,
+    pub(super) total_min: Bound,
     /// What was taken away from namespaces, or given to them, while pods are tried out.
     moved: Vec<(Arc<str>, Resources)>,
-    unlisted_is_unbounded: bool,
+    /// The sum of that.
+    moved_in_all: Resources,
+    /// Whether what a quota does not name is not bounded.
+    pub(super) unlisted_is_unbounded: bool,
 }
 
 impl QuotaState {
     /// How things are for a pod.
     pub(super) fn of(context: &Context<'_>, pod: &Pod) -> Self {
-        let unlisted_is_unbounded = context.fixes.unlisted_quota_resources;
         let request = &pod.requests().resources;
         let own = quota_of(context, &pod.namespace);
-        let (mut in_quota, mut in_all) = (request.clone(), request.clone());
-        let (mut total_used, mut total_min) = (Resources::default(), Bound::default());
-        let (mut is_over_min, mut borrowers) = (false, Vec::new());
+        let mut state = QuotaState {
+            has_quota: own.is_some(),
+            in_quota: request.clone(),
+            in_all: request.clone(),
+            is_over_min: false,
+            total_used: Resources::default(),
+            total_min: Bound::default(),
+            moved: Vec::new(),
+            moved_in_all: Resources::default(),
+            unlisted_is_unbounded: context.fixes.unlisted_quota_resources,
+        };
         if let Some(own) = own {
-            add_nominated(context, pod, &mut in_quota, &mut in_all);
+            add_nominated(context, pod, &mut state.in_quota, &mut state.in_all);
             for quota in quotas(context) {
-                let (used, min) = (used_in(context, quota.namespace), &quota.object.min);
-                total_used.add(used);
-                total_min.add(min);
-                if min.is_exceeded_by(used, None, unlisted_is_unbounded) && *quota.namespace != *pod.namespace
-                {
-                    borrowers.push(quota.namespace.into());
-                }
+                state.total_used.add_saturating(used_in(context, quota.namespace));
+                state.total_min.add(&quota.object.min);
             }
             let used = used_in(context, &pod.namespace);
-            is_over_min = own.min.is_exceeded_by(&in_quota, Some(used), unlisted_is_unbounded);
+            state.is_over_min =
+                own.min.is_exceeded_by(&[&state.in_quota], &[used], state.unlisted_is_unbounded);
         }
-        QuotaState {
-            has_quota: own.is_some(),
-            in_quota: Arc::new(in_quota),
-            in_all: Arc::new(in_all),
-            is_over_min,
-            total_used: Arc::new(total_used),
-            total_min: Arc::new(total_min),
-            borrowers: borrowers.into(),
-            moved: Vec::new(),
-            unlisted_is_unbounded,
-        }
+        state
     }
 
-    /// What a namespace uses by now.
-    pub(super) fn used(&self, context: &Context<'_>, namespace: &str) -> Resources {
+    /// What was given to a namespace, or taken from it if that is below 0.
+    fn moved(&self, namespace: &str) -> Option<&Resources> {
+        self.moved.iter().find(|(moved, _)| **moved == *namespace).map(|(_, amounts)| amounts)
+    }
+
+    /// Whether a namespace had borrowed before pods were tried out, and has by now.
+    pub(super) fn has_borrowed(&self, context: &Context<'_>, namespace: &str, quota: &ElasticQuota) -> bool {
         let used = used_in(context, namespace);
-        match self.moved.iter().find(|(moved, _)| **moved == *namespace) {
-            Some((_, moved)) => sum(used, moved),
-            None => used.clone(),
-        }
-    }
-
-    /// Whether a namespace uses more than it is guaranteed by now.
-    pub(super) fn is_over_its_min(
-        &self,
-        context: &Context<'_>,
-        namespace: &str,
-        quota: &ElasticQuota,
-    ) -> bool {
-        let moved = self.moved.iter().find(|(moved, _)| **moved == *namespace).map(|(_, amounts)| amounts);
-        quota.min.is_exceeded_by(used_in(context, namespace), moved, self.unlisted_is_unbounded)
+        let exceeds =
+            |moved: &[&Resources]| quota.min.is_exceeded_by(&[used], moved, self.unlisted_is_unbounded);
+        exceeds(&[]) && self.moved(namespace).is_none_or(|moved| exceeds(&[moved]))
     }
 
     /// Whether so much more is too much for a namespace.
@@ -94,14 +81,17 @@ impl QuotaState {
         quota: &ElasticQuota,
         more: &Resources,
     ) -> bool {
-        let used = self.used(context, namespace);
-        quota.max.is_exceeded_by(more, Some(&used), self.unlisted_is_unbounded)
+        let used = used_in(context, namespace);
+        match self.moved(namespace) {
+            None => quota.max.is_exceeded_by(&[more], &[used], self.unlisted_is_unbounded),
+            Some(moved) => quota.max.is_exceeded_by(&[more], &[used, moved], self.unlisted_is_unbounded),
+        }
     }
 
     /// Whether so much more is too much for all namespaces together.
     pub(super) fn exceeds_total(&self, more: &Resources) -> bool {
-        let all = sum(&self.total_used, more);
-        self.total_min.is_exceeded_by(&all, None, self.unlisted_is_unbounded)
+        let all = [&self.total_used, &self.moved_in_all, more];
+        self.total_min.is_exceeded_by(&all, &[], self.unlisted_is_unbounded)
     }
 
     /// A pod comes, or goes.
@@ -114,9 +104,9 @@ impl QuotaState {
             self.moved.push((pod.namespace.clone(), Resources::default()));
             self.moved.len() - 1
         });
-        let (request, total) = (&pod.requests().resources, Arc::make_mut(&mut self.total_used));
-        for amount in [&mut self.moved[position].1, total] {
-            if comes { amount.add(request) } else { amount.subtract(request) }
+        let request = &pod.requests().resources;
+        for moved in [&mut self.moved[position].1, &mut self.moved_in_all] {
+            if comes { moved.add(request) } else { moved.subtract(request) }
         }
     }
 }
@@ -140,13 +130,13 @@ fn add_nominated(context: &Context<'_>, pod: &Pod, in_quota: &mut Resources, in_
         let request = &other.requests().resources;
         if other.namespace == pod.namespace {
             if other.priority() >= pod.priority() {
-                in_quota.add(request);
-                in_all.add(request);
+                in_quota.add_saturating(request);
+                in_all.add_saturating(request);
             }
         } else {
             let used = used_in(context, &other.namespace);
-            if !quota.min.is_exceeded_by(used, None, context.fixes.unlisted_quota_resources) {
-                in_all.add(request);
+            if !quota.min.is_exceeded_by(&[used], &[], context.fixes.unlisted_quota_resources) {
+                in_all.add_saturating(request);
             }
         }
     }

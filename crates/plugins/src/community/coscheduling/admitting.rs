@@ -11,7 +11,7 @@ use supercargo_model::{NodeRef, Pod, Standing};
 
 use super::background;
 use super::memory::{GroupMemory, is_ahead};
-use super::pod_group::{Group, PodGroup};
+use super::pod_group::{Group, PodGroup, label_of, object_of};
 use super::resources::gap;
 use super::status::plan_wake;
 use super::{Coscheduling, STUCK_PAUSE};
@@ -36,10 +36,10 @@ fn refusal(context: &Context<'_>, pod: &Pod, group: &Group<'_>) -> Option<String
     let object = group.object?;
     let memory = GroupMemory::of(context);
     let remembers = |times: fn(&GroupMemory) -> &_| {
-        memory.is_some_and(|memory| is_ahead(times(memory), &group.full_name, context.now))
+        memory.is_some_and(|memory| is_ahead(times(memory), group, context.now))
     };
     if remembers(|memory| &memory.backed_off) {
-        return Some(format!("podGroup {} failed recently", group.full_name));
+        return Some(format!("podGroup {} failed recently", group.full_name()));
     }
     let (size, min_member, name) = (group.size(), object.spec.min_member, &pod.name);
     if size < min_member {
@@ -91,12 +91,12 @@ impl Coscheduling {
         object: &PodGroup,
         acts: &mut Acts<'_>,
     ) {
-        let permitted = |memory: &GroupMemory| is_ahead(&memory.permitted, &group.full_name, context.now);
+        let permitted = |memory: &GroupMemory| is_ahead(&memory.permitted, group, context.now);
         if object.spec.min_resources.is_none() || acts.recall::<GroupMemory>().is_some_and(permitted) {
             return;
         }
         let until = context.now.after(self.args.permitted_for());
-        acts.memory::<GroupMemory>().permitted.insert(group.full_name.clone(), until);
+        acts.memory::<GroupMemory>().permitted.insert(group.full_name(), until);
     }
 }
 
@@ -108,7 +108,7 @@ impl PostFilter for Coscheduling {
             Verdict::Complete | Verdict::KeepsWaiting => None,
             Verdict::Rejected => Some(format!(
                 "PodGroup {} gets rejected due to Pod {} is unschedulable even after PostFilter",
-                group.map(|group| group.full_name).unwrap_or_default(),
+                group.map(|group| group.full_name()).unwrap_or_default(),
                 cycle.pod.name
             )),
         };
@@ -135,9 +135,9 @@ impl PostFilter for Coscheduling {
                 if let Some(backoff) = self.args.backoff().filter(|_| group.size() >= min_member) {
                     let backed_off = &mut acts.memory::<GroupMemory>().backed_off;
                     // As upstream, a group that backs off already does so no longer.
-                    if !is_ahead(backed_off, &group.full_name, context.now) {
+                    if !is_ahead(backed_off, &group, context.now) {
                         let end = context.now.after(backoff);
-                        backed_off.insert(group.full_name.clone(), end);
+                        backed_off.insert(group.full_name(), end);
                         plan_wake(end, acts);
                     }
                 }
@@ -151,7 +151,7 @@ impl Coscheduling {
     /// Notes that a group keeps its nodes though a member does not fit: two such groups may be in each other's way.
     fn note_stuck(&self, context: &Context<'_>, group: &Group<'_>, acts: &mut Acts<'_>) {
         if self.args.half_admitted_groups_yield && group.count(Standing::AtPermit) > 0 {
-            acts.memory::<GroupMemory>().stuck.insert(group.full_name.clone(), ());
+            acts.memory::<GroupMemory>().stuck.insert(group.full_name(), ());
             plan_wake(context.now.after(STUCK_PAUSE), acts);
         }
     }
@@ -164,14 +164,11 @@ pub(super) fn take_back(
     reason: impl Into<Cow<'static, str>>,
     acts: &mut Acts<'_>,
 ) {
-    let waiting: Vec<Arc<str>> = (group.members())
-        .filter(|member| member.standing == Standing::AtPermit)
-        .map(|member| member.pod.uid.clone())
-        .collect();
-    let memory = acts.memory::<GroupMemory>();
-    memory.permitted.remove(&group.full_name);
-    memory.stuck.remove(&group.full_name);
-    memory.failed.insert(group.full_name.clone(), context.now);
+    let waiting: Vec<Arc<str>> = group.at_permit().map(|member| member.pod.uid.clone()).collect();
+    let (memory, name) = (acts.memory::<GroupMemory>(), group.full_name());
+    memory.permitted.remove(&name);
+    memory.stuck.remove(&name);
+    memory.failed.insert(name, context.now);
     for uid in &waiting {
         memory.taken_back.insert((**uid).to_owned(), ());
     }
@@ -188,10 +185,13 @@ impl Reserve for Coscheduling {
         {
             acts.memory::<GroupMemory>().taken_back.remove(&(*cycle.pod.uid).to_owned());
         }
-        if let Some(group) = Group::of_pod(&cycle.context, cycle.pod)
-            && let Some(object) = group.object
+        // Most groups do not say what they need.
+        let (context, pod) = (&cycle.context, cycle.pod);
+        let object = label_of(pod).and_then(|(_, name)| object_of(context, &pod.namespace, name));
+        if let Some(object) = object.filter(|object| object.spec.min_resources.is_some())
+            && let Some(group) = Group::of_pod(context, pod)
         {
-            self.note_permitted(&cycle.context, &group, object, acts);
+            self.note_permitted(context, &group, object, acts);
         }
         Status::success()
     }
@@ -220,18 +220,18 @@ impl Permit for Coscheduling {
         };
         // The pod itself has a node now, too.
         let placed = group.placed() + 1;
-        let others = group.members().filter(|member| member.pod.uid != pod.uid);
         if placed >= object.spec.min_member {
-            if acts.recall::<GroupMemory>().is_some_and(|memory| memory.knows_failure_of(&group.full_name)) {
-                acts.memory::<GroupMemory>().succeeded(&group.full_name);
+            if acts.recall::<GroupMemory>().is_some_and(|memory| memory.knows_failure_of(&group)) {
+                acts.memory::<GroupMemory>().succeeded(&group);
             }
-            for member in others.filter(|member| member.standing == Standing::AtPermit) {
+            for member in group.at_permit().filter(|member| member.pod.uid != pod.uid) {
                 acts.allow(&member.pod.uid);
             }
             return PermitDecision::Allow;
         }
         if placed == 1 {
             // The others are tried now, so that nobody waits for one that waits for its turn.
+            let others = group.members().filter(|member| member.pod.uid != pod.uid);
             let unfinished = others.filter(|member| member.standing != Standing::Finished);
             unfinished.for_each(|member| acts.activate(&member.pod.uid));
         }

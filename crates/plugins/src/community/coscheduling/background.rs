@@ -8,7 +8,7 @@ use super::pod_group::Group;
 /// For whom a member waits, as `the group team-a/training waits for 2 more pods`; none if it waits for nobody.
 pub(super) fn background(context: &Context<'_>, pod: &Pod) -> Option<String> {
     let group = Group::of_pod(context, pod)?;
-    let name = &group.full_name;
+    let name = group.full_name();
     let Some(object) = group.object else {
         return Some(format!(
             "the pod belongs to the group {name}, of which there is no PodGroup: it is refused even where it fits; make the PodGroup, or \

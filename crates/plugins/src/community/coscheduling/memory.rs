@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use supercargo_framework::{Context, Memory, SharedMap};
 use supercargo_model::Timestamp;
 
+use super::pod_group::Group;
+
 /// What is remembered of groups, by `namespace/name`. It is lost with the process, as upstream: a restart tries every group anew.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct GroupMemory {
@@ -34,14 +36,17 @@ impl GroupMemory {
     }
 
     /// Whether a group has failed since it was last complete.
-    pub(super) fn knows_failure_of(&self, group: &String) -> bool {
-        self.failed.contains_key(group) || self.stuck.contains_key(group)
+    pub(super) fn knows_failure_of(&self, group: &Group<'_>) -> bool {
+        let any = !self.failed.is_empty() || !self.stuck.is_empty();
+        let knows = |name: &String| self.failed.contains_key(name) || self.stuck.contains_key(name);
+        any && knows(&group.full_name())
     }
 
     /// Notes that a group is complete.
-    pub(super) fn succeeded(&mut self, group: &String) {
-        self.failed.remove(group);
-        self.stuck.remove(group);
+    pub(super) fn succeeded(&mut self, group: &Group<'_>) {
+        let name = group.full_name();
+        self.failed.remove(&name);
+        self.stuck.remove(&name);
     }
 
     /// Forgets a group that is gone.
@@ -68,6 +73,6 @@ impl GroupMemory {
 }
 
 /// Whether a time that is remembered of a group has not come yet.
-pub(super) fn is_ahead(times: &SharedMap<String, Timestamp>, group: &String, now: Timestamp) -> bool {
-    !times.is_empty() && times.get(group).is_some_and(|until| *until > now)
+pub(super) fn is_ahead(times: &SharedMap<String, Timestamp>, group: &Group<'_>, now: Timestamp) -> bool {
+    !times.is_empty() && times.get(&group.full_name()).is_some_and(|until| *until > now)
 }

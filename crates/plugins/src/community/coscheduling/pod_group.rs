@@ -78,8 +78,8 @@ impl Kind for OldPodGroup {
 
 /// The group that a pod, or a PodGroup, names: what is known of it, and its members.
 pub(super) struct Group<'a> {
-    /// `namespace/name`
-    pub(super) full_name: String,
+    namespace: &'a str,
+    name: &'a str,
     /// Its object, if there is one.
     pub(super) object: Option<&'a PodGroup>,
     /// The kind of its object: the old one, if only that has it.
@@ -113,7 +113,7 @@ fn find<'a>(context: &Context<'a>, namespace: &str, name: &str) -> Option<(KindI
 
 impl<'a> Group<'a> {
     /// The group of a pod; none if it belongs to none.
-    pub(super) fn of_pod(context: &Context<'a>, pod: &Pod) -> Option<Self> {
+    pub(super) fn of_pod(context: &Context<'a>, pod: &'a Pod) -> Option<Self> {
         let (label, name) = label_of(pod)?;
         // Members have one label in common, so one look is enough.
         let of_label =
@@ -122,25 +122,38 @@ impl<'a> Group<'a> {
     }
 
     /// The group of that name, whether or not it has an object or members.
-    pub(super) fn named(context: &Context<'a>, namespace: &str, name: &str) -> Self {
+    pub(super) fn named(context: &Context<'a>, namespace: &'a str, name: &'a str) -> Self {
         let of_label = |label| Some(context.pods().by_label_in(namespace, label, name));
         Self::new(context, namespace, name, LABELS.map(of_label))
     }
 
     fn new(
         context: &Context<'a>,
-        namespace: &str,
-        name: &str,
+        namespace: &'a str,
+        name: &'a str,
         members: [Option<PodSet<'a>>; LABELS.len()],
     ) -> Self {
         let found = find(context, namespace, name);
         Group {
-            full_name: format!("{namespace}/{name}"),
+            namespace,
+            name,
             object: found.map(|(_, object)| object),
             kind: found.map_or(PodGroup::ID, |(kind, _)| kind),
             members,
             counts_completed: context.fixes.completed_members,
         }
+    }
+
+    /// `namespace/name`, by which things are remembered of it. Most decisions need it not.
+    pub(super) fn full_name(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
+
+    /// The members that wait at Permit. Where none does, nobody is looked at.
+    pub(super) fn at_permit(&self) -> impl Iterator<Item = &'a supercargo_model::StandingPod> {
+        let waits = self.count(Standing::AtPermit) > 0;
+        let members = self.members.iter().flatten().filter(move |_| waits).flat_map(PodSet::iter);
+        members.filter(|member| member.standing == Standing::AtPermit)
     }
 
     /// Its members, wherever they stand.
@@ -170,7 +183,7 @@ impl<'a> Group<'a> {
     }
 
     fn completed(&self) -> i64 {
-        if !self.counts_completed {
+        if !self.counts_completed || self.count(Standing::Finished) == 0 {
             return 0;
         }
         self.members().filter(|member| member.pod.phase() == PodPhase::Succeeded).count() as i64

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use supercargo_model::names::resource;
 use supercargo_model::resources::amount_of;
-use supercargo_model::{NodeRef, Resources, Row, Snapshot};
+use supercargo_model::{NodeRef, Resources, Row, Snapshot, Standing};
 
 use super::pod_group::{Group, PodGroup};
 
@@ -42,6 +42,10 @@ struct Own {
 
 fn requests_by_node(cluster: &Snapshot, group: &Group<'_>) -> BTreeMap<Row, Own> {
     let mut by_node: BTreeMap<Row, Own> = BTreeMap::new();
+    // Of a group that waits there may be thousands, and each of them is looked at.
+    if group.count(Standing::AtPermit) + group.count(Standing::Bound) == 0 {
+        return by_node;
+    }
     let on_nodes = group.members().filter(|member| member.standing.has_node());
     for (pod, row) in
         on_nodes.filter_map(|member| Some((&member.pod, cluster.row_of(member.node.as_deref()?)?)))

@@ -17,21 +17,21 @@ pub(super) fn yield_room(context: &Context<'_>, acts: &mut Acts<'_>) {
     let failed = memory.failed.clone();
     let noted: Vec<String> = memory.stuck.iter().map(|(name, ())| name.clone()).collect();
     let mut stuck = Vec::new();
-    for name in noted {
+    for name in &noted {
         let group = name.split_once('/').map(|(namespace, name)| Group::named(context, namespace, name));
         match group.filter(is_half_admitted) {
-            Some(group) => stuck.push((turn(&group, failed.get(&name).copied()), group)),
-            None => _ = acts.memory::<GroupMemory>().stuck.remove(&name),
+            Some(group) => stuck.push((turn(&group, failed.get(name).copied()), group)),
+            None => _ = acts.memory::<GroupMemory>().stuck.remove(name),
         }
     }
     stuck.sort_by(|(turn, group), (other_turn, other)| {
-        turn.cmp(other_turn).then_with(|| group.full_name.cmp(&other.full_name))
+        turn.cmp(other_turn).then_with(|| group.full_name().cmp(&other.full_name()))
     });
     let Some(((_, first), others)) = stuck.split_first().filter(|(_, others)| !others.is_empty()) else {
         return;
     };
     for (_, group) in others {
-        let reason = format!("gives way to PodGroup {}, which waits for the same room", first.full_name);
+        let reason = format!("gives way to PodGroup {}, which waits for the same room", first.full_name());
         take_back(context, group, reason, acts);
     }
     // Whoever waits for that room is to have it before those that gave it back.

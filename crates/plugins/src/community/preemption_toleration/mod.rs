@@ -10,6 +10,7 @@ use supercargo_framework::{
 use supercargo_model::kinds::PodDisruptionBudget;
 use supercargo_model::{NodeRef, Pod};
 
+use super::preempting::no_victims;
 use crate::kubernetes::DefaultPreemptionArgs;
 pub use policy::PriorityClass;
 
@@ -42,7 +43,8 @@ pub use policy::PriorityClass;
 /// # Difference from upstream
 /// All pods of one decision are judged at one time, where upstream's time may be that of another decision. As upstream, a less important pod
 /// whose PriorityClass is gone keeps everybody on its node, unless the fix `gonePriorityClass` is asked for; pods without a PriorityClass are
-/// not spared; and the time runs from when a pod was scheduled, not from when its containers started.
+/// not spared; and the time runs from when a pod was scheduled, not from when its containers started. Where there are more than 20 nodes, a pod that
+/// nobody goes for is told how many nodes were tried, and not the name of each.
 #[derive(Debug)]
 pub struct PreemptionToleration {
     min_candidate_nodes_percentage: i32,
@@ -122,8 +124,7 @@ impl PreemptionRules for PreemptionToleration {
     }
 
     fn no_victims(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Status {
-        let (node, pod) = (node.name(), &cycle.pod.name);
-        Status::unresolvable(format!("No victims found on node {node} for preemptor pod {pod}"))
+        no_victims(cycle, node)
     }
 
     fn message_prefix(&self) -> &'static str {

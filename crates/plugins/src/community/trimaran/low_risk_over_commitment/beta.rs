@@ -14,6 +14,8 @@ const TINY: f64 = 1e-300;
 pub(super) struct Beta {
     alpha: f64,
     beta: f64,
+    /// The logarithm of what makes the whole of it 1.
+    scale: f64,
 }
 
 impl Beta {
@@ -24,7 +26,11 @@ impl Beta {
             return None;
         }
         let size = (mean * (1.0 - mean) / variance - 1.0).max(f64::from_bits(1));
-        Some(Beta { alpha: mean * size, beta: (1.0 - mean) * size })
+        Some(Self::new(mean * size, (1.0 - mean) * size))
+    }
+
+    fn new(alpha: f64, beta: f64) -> Self {
+        Beta { alpha, beta, scale: ln_gamma(alpha + beta) - ln_gamma(alpha) - ln_gamma(beta) }
     }
 
     /// How likely a share is at most that: the regularised incomplete beta function. 0 if it cannot be worked out.
@@ -35,10 +41,8 @@ impl Beta {
         if share >= 1.0 {
             return 1.0;
         }
-        let Beta { alpha, beta } = *self;
-        let logarithm = ln_gamma(alpha + beta) - ln_gamma(alpha) - ln_gamma(beta)
-            + alpha * share.ln()
-            + beta * (-share).ln_1p();
+        let Beta { alpha, beta, scale } = *self;
+        let logarithm = scale + alpha * share.ln() + beta * (-share).ln_1p();
         // The fraction comes to its end soon on one side of the mean; on the other, the function is turned round.
         let probability = if share < (alpha + 1.0) / (alpha + beta + 2.0) {
             logarithm.exp() * fraction(alpha, beta, share) / alpha
@@ -114,12 +118,12 @@ mod tests {
             (7.28, 10.92, 0.5, 0.804_9),
             (1.0, 3.0, 0.2, 1.0 - 0.8_f64.powi(3)),
         ] {
-            let found = Beta { alpha, beta }.probability_below(share);
+            let found = Beta::new(alpha, beta).probability_below(share);
             let tolerance = if alpha == 7.28 { 5e-2 } else { 1e-12 };
             assert!((found - expected).abs() < tolerance, "{alpha} {beta} {share}: {found}");
         }
-        assert_eq!(Beta { alpha: 2.0, beta: 2.0 }.probability_below(0.0), 0.0);
-        assert_eq!(Beta { alpha: 2.0, beta: 2.0 }.probability_below(1.0), 1.0);
+        assert_eq!(Beta::new(2.0, 2.0).probability_below(0.0), 0.0);
+        assert_eq!(Beta::new(2.0, 2.0).probability_below(1.0), 1.0);
         let matched = Beta::matching(0.5, 0.05_f64.sqrt()).expect("there is one");
         assert!((matched.alpha - 2.0).abs() < 1e-12 && (matched.beta - 2.0).abs() < 1e-12, "{matched:?}");
         assert_eq!(Beta::matching(0.5, 0.6), None);
@@ -128,7 +132,7 @@ mod tests {
     #[test]
     fn a_share_is_more_likely_below_more() {
         for (alpha, beta) in [(0.1, 0.1), (0.3, 40.0), (500.0, 3.0), (1e-3, 1e-3), (1e4, 1e4)] {
-            let distribution = Beta { alpha, beta };
+            let distribution = Beta::new(alpha, beta);
             let mut last = 0.0;
             for step in 0..=1_000 {
                 let next = distribution.probability_below(f64::from(step) / 1_000.0);

@@ -52,6 +52,8 @@ const LIMIT_WEIGHT: f64 = 0.5;
 #[derive(Debug)]
 pub struct LowRiskOverCommitment {
     args: LowRiskOverCommitmentArgs,
+    /// What counts how much, for cpu and for memory.
+    weighings: [Weighing; 2],
 }
 
 /// Arguments of [`LowRiskOverCommitment`].
@@ -91,7 +93,11 @@ impl Plugin for LowRiskOverCommitment {
     type Args = LowRiskOverCommitmentArgs;
 
     fn new(args: LowRiskOverCommitmentArgs) -> Self {
-        LowRiskOverCommitment { args }
+        let samples = args.smoothing_window_size.unwrap_or(WINDOW_SIZE) as f64;
+        let weight = |name| args.risk_limit_weights.get(name).copied().unwrap_or(LIMIT_WEIGHT);
+        let weighings =
+            [resource::CPU, resource::MEMORY].map(|name| Weighing { limits: weight(name), samples });
+        LowRiskOverCommitment { args, weighings }
     }
 
     fn extensions(points: Extensions<Self>) -> Extensions<Self> {
@@ -116,27 +122,28 @@ impl PreScore for LowRiskOverCommitment {
 
 impl Score for LowRiskOverCommitment {
     fn score(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Result<i64, Status> {
-        let (requests, limits) = requests_and_limits(&cycle.pod.spec);
+        let own @ (requests, limits) = requests_and_limits(&cycle.pod.spec);
         if requests == [0, 0] && limits == [0, 0] {
             return Ok(0);
         }
         let Some(load) = cycle.object_of::<NodeLoad>(node) else { return Ok(0) };
         let (mut others, mut other_limits) = ([0, 0], [0, 0]);
+        // Many pods of a node have the same spec, and often that of the pod.
+        let mut last = (&cycle.pod.spec, own);
         for pod in node.pods() {
-            let (requests, limits) = requests_and_limits(&pod.spec);
+            if !pod.spec.is_same(last.0) {
+                last = (&pod.spec, requests_and_limits(&pod.spec));
+            }
+            let (requests, limits) = last.1;
             for index in 0..2 {
-                others[index] += requests[index];
-                other_limits[index] += limits[index];
+                others[index] = i64::wrapping_add(others[index], requests[index]);
+                other_limits[index] = i64::wrapping_add(other_limits[index], limits[index]);
             }
         }
-        let weighing = |name| Weighing {
-            limits: self.args.risk_limit_weights.get(name).copied().unwrap_or(LIMIT_WEIGHT),
-            samples: self.args.smoothing_window_size.unwrap_or(WINDOW_SIZE) as f64,
-        };
         let committed = |index: usize, capacity: i64| Committed {
             capacity,
-            request: others[index] + requests[index],
-            limit: other_limits[index] + limits[index],
+            request: others[index].wrapping_add(requests[index]),
+            limit: other_limits[index].wrapping_add(limits[index]),
             request_before: others[index],
             limit_before: other_limits[index],
         };
@@ -144,12 +151,12 @@ impl Score for LowRiskOverCommitment {
         let cpu = risk::of(
             committed(0, allocatable.milli_cpu),
             Statistics::of_cpu(load.cpu_of(node), node, 0, of_capacity),
-            weighing(resource::CPU),
+            self.weighings[0],
         );
         let memory = risk::of(
             committed(1, allocatable.memory),
             Statistics::of_memory(load.memory_of(node), node, 0, of_capacity),
-            weighing(resource::MEMORY),
+            self.weighings[1],
         );
         Ok(((1.0 - cpu.max(memory)) * MAX_NODE_SCORE as f64).round() as i64)
     }

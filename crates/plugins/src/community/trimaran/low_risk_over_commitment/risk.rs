@@ -65,8 +65,12 @@ fn of_load(committed: &Committed, measured: &Statistics, samples: f64) -> f64 {
         let limit = committed.limit_before as f64 / capacity;
         if limit == 0.0 {
             within = 1.0;
-        } else if let Some(possible) = beta.map(|beta| beta.probability_below(limit)).filter(|it| *it > 0.0) {
-            within = clamped(within / possible, 1.0);
+        } else if let Some(beta) = beta {
+            // Most pods have no other limits than their requests.
+            let possible = if limit == threshold { within } else { beta.probability_below(limit) };
+            if possible > 0.0 {
+                within = clamped(within / possible, 1.0);
+            }
         }
     }
     1.0 - within

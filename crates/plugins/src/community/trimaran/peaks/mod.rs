@@ -12,7 +12,7 @@ use supercargo_model::{NodeRef, PodSpec};
 
 use super::args::MetricProvider;
 use super::load::NodeLoad;
-use crate::community::normalize::by_inverse_cost;
+use crate::community::normalize::by_inverse_cost_beside;
 
 /// Power is compared in whole numbers of so small a part of a watt.
 const PARTS_PER_WATT: f64 = 1e15;
@@ -134,14 +134,7 @@ impl Score for Peaks {
     }
 
     fn normalize(&self, _: &Cycle<'_>, scores: &mut [NodeScore]) -> Status {
-        let (mut known, mut unknown): (Vec<&mut NodeScore>, Vec<&mut NodeScore>) =
-            scores.iter_mut().partition(|score| score.score != UNKNOWN);
-        let mut costs: Vec<NodeScore> = known.iter().map(|score| **score).collect();
-        by_inverse_cost(&mut costs);
-        for (score, cost) in known.iter_mut().zip(costs) {
-            score.score = cost.score;
-        }
-        unknown.iter_mut().for_each(|score| score.score = 0);
+        by_inverse_cost_beside(scores, UNKNOWN);
         Status::success()
     }
 
