@@ -123,33 +123,41 @@ pub(super) fn add_topologies(profile: &mut Profile) {
 
 /// Two NUMA zones of each node, of which no two neighbours have the same left. A zone in ten is too small for a pod of a core.
 pub(super) fn topologies(sizes: Sizes) -> Vec<Value> {
-    let zone = |node: usize, number: usize| {
-        let resource = |name: &str, capacity: &str, available: String| json!({ "name": name, "capacity": capacity, "allocatable": capacity, "available": available });
-        let milli_cores = if (node + number).is_multiple_of(10) { 900 } else { 1_000 + node * 37 % 11 * 100 };
-        let mebibytes = 12_000 + node * 53 % 17 * 256;
+    let left = |node: usize, zone: usize| {
+        let milli_cores = if (node + zone).is_multiple_of(10) { 900 } else { 1_000 + node * 37 % 11 * 100 };
+        [milli_cores, 12_000 + node * 53 % 17 * 256]
+    };
+    (0..sizes.nodes).map(|node| topology(node, ["2", "16Gi"], left)).collect()
+}
+
+/// Two NUMA zones of each node that are free, each with as much as the node: pods are taken off both.
+pub(super) fn free_topologies(sizes: Sizes) -> Vec<Value> {
+    (0..sizes.nodes).map(|node| topology(node, ["4", "32Gi"], |_, _| [4_000, 32 << 10])).collect()
+}
+
+/// The topology of a node, in whose zones so many thousandths of a core and so many mebibytes are left.
+fn topology(node: usize, capacity: [&str; 2], left: impl Fn(usize, usize) -> [usize; 2]) -> Value {
+    let zone = |number: usize| {
+        let [milli_cores, mebibytes] = left(node, number);
+        let left = [format!("{milli_cores}m"), format!("{mebibytes}Mi")];
+        let resource = |name: &str, index: usize| json!({ "name": name, "capacity": capacity[index], "allocatable": capacity[index], "available": left[index] });
         json!({
             "name": format!("node-{number}"),
             "type": "Node",
             "costs": [{ "name": "node-0", "value": 10 + 11 * number }, { "name": "node-1", "value": 21 - 11 * number }],
-            "resources": [
-                resource("cpu", "2", format!("{milli_cores}m")),
-                resource("memory", "16Gi", format!("{mebibytes}Mi")),
-            ],
+            "resources": [resource("cpu", 0), resource("memory", 1)],
         })
     };
-    let topology = |node: usize| {
-        json!({
-            "apiVersion": "topology.node.k8s.io/v1alpha2",
-            "kind": "NodeResourceTopology",
-            "metadata": { "name": node_name(node) },
-            "attributes": [
-                { "name": "topologyManagerPolicy", "value": "single-numa-node" },
-                { "name": "topologyManagerScope", "value": "container" },
-            ],
-            "zones": [zone(node, 0), zone(node, 1)],
-        })
-    };
-    (0..sizes.nodes).map(topology).collect()
+    json!({
+        "apiVersion": "topology.node.k8s.io/v1alpha2",
+        "kind": "NodeResourceTopology",
+        "metadata": { "name": node_name(node) },
+        "attributes": [
+            { "name": "topologyManagerPolicy", "value": "single-numa-node" },
+            { "name": "topologyManagerScope", "value": "container" },
+        ],
+        "zones": [zone(0), zone(1)],
+    })
 }
 
 /// The load of all nodes, of which no two neighbours have the same.

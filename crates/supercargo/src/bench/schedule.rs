@@ -157,7 +157,7 @@ const WORKLOADS: &[Workload] = &[
         name: "numa",
         description: "NodeResourceTopologyMatch takes pods off both NUMA zones of their nodes until topologies have counted them",
         change: add_topologies,
-        objects: community::topologies,
+        objects: community::free_topologies,
         is_guaranteed: true,
         ..PLAIN
     },
