@@ -114,9 +114,9 @@ impl Plugin for NetworkOverhead {
             .topology()
             .pods_by_label(APP_GROUP_LABEL)
             .kind::<AppGroup>()
-            .kind::<OldAppGroup>()
+            .optional_kind::<OldAppGroup>()
             .kind::<NetworkTopology>()
-            .kind::<OldNetworkTopology>();
+            .optional_kind::<OldNetworkTopology>();
         if self.args.calculates_costs() { reads.kind::<MeasurementMap>() } else { reads }
     }
 

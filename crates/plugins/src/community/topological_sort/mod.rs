@@ -88,7 +88,7 @@ impl Plugin for TopologicalSort {
         let of_pod =
             [PodField::Name, PodField::Namespace, PodField::Labels, PodField::Priority, PodField::Progress];
         let reads = Reads::nothing().pod(&of_pod).pods_by_label(APP_GROUP_LABEL);
-        reads.kind::<AppGroup>().kind::<OldAppGroup>()
+        reads.kind::<AppGroup>().optional_kind::<OldAppGroup>()
     }
 
     fn writes(&self) -> Writes {
