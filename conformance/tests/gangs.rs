@@ -342,6 +342,17 @@ type GroupOfPods = (&'static str, i64, usize, &'static str, i32);
 /// The pods that come, and how many of each group run in the end.
 type Scenario = (&'static [GroupOfPods], &'static [(&'static str, usize)]);
 
+/// How the pods of a scenario come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Arrival {
+    /// Group by group.
+    InOrder,
+    /// One of each group in turn.
+    Interleaved,
+    /// The same, and each group says how much memory it needs.
+    WithMinResources,
+}
+
 #[test]
 fn the_scenarios_of_upstream() {
     // There is one node, with room for three pods of 100.
@@ -357,25 +368,34 @@ fn the_scenarios_of_upstream() {
     ];
     for (number, (groups, expected)) in scenarios.into_iter().enumerate() {
         let args = json!({ "podGroupRejectPercentage": 0, "permitWaitingTimeSeconds": 3 });
-        let mut world = world_with(&args, &[]);
-        world.put(node("n1").with(json!({ "status": { "allocatable": { "memory": "300" } } })));
-        for (name, min_member, ..) in groups.iter().filter(|(name, ..)| *name != "plain") {
-            world.put(group(name, *min_member));
-            world.pass(1);
-        }
-        for place in 0..4 {
-            for (name, _, count, memory, priority) in groups {
-                if place < *count {
-                    let member = pod(&format!("{name}-{place:04}")).memory(memory).priority(*priority);
-                    let is_plain = *name == "plain";
-                    world.put(if is_plain { member } else { member.label(GROUP, name) });
+        for arrival in [Arrival::InOrder, Arrival::Interleaved, Arrival::WithMinResources] {
+            let mut world = world_with(&args, &[]);
+            world.put(node("n1").with(json!({ "status": { "allocatable": { "memory": "300" } } })));
+            for (name, min_member, _, memory, _) in groups.iter().filter(|(name, ..)| *name != "plain") {
+                let mut made = group(name, *min_member);
+                if arrival == Arrival::WithMinResources {
+                    let memory: i64 = memory.parse().expect("a number of bytes");
+                    made["spec"]["minResources"] = json!({ "memory": (memory * min_member).to_string() });
                 }
+                world.put(made);
+                world.pass(1);
             }
-        }
-        world.run();
-        world.pass(30);
-        for (name, count) in expected {
-            assert_eq!(bound(&world, name, 4), *count, "scenario {number}, {name}");
+            let mut places: Vec<(usize, usize)> = (0..groups.len())
+                .flat_map(|index| (0..groups[index].2).map(move |place| (index, place)))
+                .collect();
+            if arrival != Arrival::InOrder {
+                places.sort_by_key(|(index, place)| (*place, *index));
+            }
+            for (index, place) in places {
+                let (name, _, _, memory, priority) = groups[index];
+                let member = pod(&format!("{name}-{place:04}")).memory(memory).priority(priority);
+                world.put(if name == "plain" { member } else { member.label(GROUP, name) });
+            }
+            world.run();
+            world.pass(30);
+            for (name, count) in expected {
+                assert_eq!(bound(&world, name, 4), *count, "scenario {number}, {arrival:?}, {name}");
+            }
         }
     }
 }

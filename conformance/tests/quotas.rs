@@ -135,6 +135,20 @@ fn whoever_has_borrowed_cannot_claim_and_no_two_nodes_are_emptied_for_one_pod() 
 }
 
 #[test]
+fn a_pod_that_fits_on_no_node_makes_nobody_go() {
+    let mut world = upstream();
+    for (namespace, name, priority, node) in
+        [("ns1", "a", MID, "n1"), ("ns1", "b", MID, "n1"), ("ns1", "c", LOW, "n2"), ("ns2", "d", MID, "n2")]
+    {
+        world.put(running(asking(namespace, name, "50", priority), node));
+    }
+    world.put(asking("ns1", "e", "150", HIGH));
+    world.put(asking("ns2", "f", "150", HIGH));
+    assert_eq!(settle(&mut world), [""; 0]);
+    assert_eq!((world.node_of("ns1/e"), world.node_of("ns2/f")), (None, None));
+}
+
+#[test]
 fn three_quotas_share() {
     let mut world = world_with(&[]);
     for name in ["n1", "n2"] {
@@ -214,6 +228,49 @@ fn a_quotas_status_says_what_runs() {
 }
 
 #[test]
+fn a_quotas_status_says_what_is_enforced_if_that_is_asked_for() {
+    let mut world = world_with(&["quotaStatusPlaced"]);
+    world.put(node("n1"));
+    let amount = json!({ "cpu": "2", "memory": "4Gi" });
+    world.put(quota("ns1", &amount, &amount));
+    world.put(asking("ns1", "a", "1Gi", MID));
+    world.run();
+    world.pass(2);
+    assert_eq!(world.node_of("ns1/a"), Some("n1"), "it is bound, and does not run yet");
+    let used = |world: &World| world.object("ElasticQuota ns1/quota")["status"]["used"].clone();
+    assert_eq!(used(&world), json!({ "cpu": "1m", "memory": "1Gi" }));
+    world.remove("Pod ns1/a");
+    world.run();
+    world.pass(2);
+    assert_eq!(used(&world), json!({ "cpu": "0", "memory": "0" }));
+}
+
+#[test]
+fn a_quota_that_takes_the_place_of_another_is_told_on_that() {
+    let mut world = world_with(&[]);
+    world.put(node("n1"));
+    let quota = |name: &str, cpu: &str| {
+        let mut quota =
+            quota("ns1", &json!({ "cpu": cpu, "memory": "4Gi" }), &json!({ "cpu": cpu, "memory": "4Gi" }));
+        quota["metadata"] = json!({ "namespace": "ns1", "name": name, "uid": name });
+        quota
+    };
+    world.put(quota("late", "1"));
+    world.run();
+    world.put(quota("early", "0"));
+    let log = world.run();
+    let told = only(&log, "DuplicateElasticQuota on ns1/late");
+    assert!(told.len() == 1 && told[0].contains("another ElasticQuota, early, which counts"), "{log:#?}");
+    // It counts, and nobody is stuck: the pod waits for room in the quota, and gets it.
+    world.put(asking("ns1", "a", "1Gi", MID));
+    world.run();
+    assert_eq!(world.node_of("ns1/a"), None);
+    world.remove("ElasticQuota ns1/early");
+    world.pass(5);
+    assert_eq!(world.node_of("ns1/a"), Some("n1"));
+}
+
+#[test]
 fn odd_quotas_are_told_of() {
     let mut world = world_with(&[]);
     world.put(node("n1"));
@@ -227,6 +284,11 @@ fn odd_quotas_are_told_of() {
     world.put(old);
     world.put(asking("ns2", "a", "1Gi", MID));
     world.put(asking("ns2", "b", "1Gi", MID));
+    // A min above the max stops nobody: pods go up to the max.
+    for name in ["a", "b"] {
+        world.put(asking("ns1", name, "512Mi", MID));
+    }
+    world.put(asking("ns1", "c", "1Mi", MID));
     let log = world.run();
     for (event, words) in [
         ("InvalidElasticQuota on ns1/quota", "spec.min.cpu is 3, which is more than spec.max.cpu, 2"),
@@ -237,4 +299,6 @@ fn odd_quotas_are_told_of() {
     }
     let bound = ["a", "b"].into_iter().filter(|name| world.node_of(&format!("ns2/{name}")).is_some()).count();
     assert_eq!(bound, 1, "the old quota counts");
+    assert!(world.node_of("ns1/a").is_some() && world.node_of("ns1/b").is_some());
+    assert!(only(&log, "FailedScheduling on ns1/c")[0].contains("is more than Max"), "{log:#?}");
 }

@@ -75,7 +75,7 @@ class Case(unittest.TestCase):
             return
         for kind, names in self.created.items():
             # Kubernetes has some of its own.
-            if kind in ("priorityclasses", "clusterrolebindings"):
+            if kind in ("priorityclasses", "clusterrolebindings", "apiservices", "services"):
                 self.api.delete(kind, *names)
             else:
                 self.api.delete_all(kind)

@@ -42,6 +42,10 @@ PATHS = {
     "appgroups": "/apis/appgroup.diktyo.x-k8s.io/v1alpha1/namespaces/{}/appgroups",
     "networktopologies": "/apis/networktopology.diktyo.x-k8s.io/v1alpha1/namespaces/{}/networktopologies",
     "elasticquotas": "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/{}/elasticquotas",
+    "seccompprofiles": "/apis/security-profiles-operator.x-k8s.io/v1beta1/namespaces/{}/seccompprofiles",
+    "services": "/api/v1/namespaces/{}/services",
+    "apiservices": "/apis/apiregistration.k8s.io/v1/apiservices",
+    "customresourcedefinitions": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
 }
 
 

@@ -16,16 +16,17 @@ PROMETHEUS = shutil.which("prometheus") or settings.binary("prometheus")
 
 
 class Page:
-    """What Prometheus scrapes."""
+    """What Prometheus scrapes. With a `path`, there is nothing anywhere else."""
 
-    def __init__(self, address="127.0.0.1", port=0):
+    def __init__(self, address="127.0.0.1", port=0, path=None):
         self.text = ""
         page = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
-                body = page.text.encode()
-                self.send_response(200)
+                is_there = path in (None, self.path)
+                body = page.text.encode() if is_there else b"404 page not found"
+                self.send_response(200 if is_there else 404)
                 self.send_header("Content-Type", "text/plain; version=0.0.4")
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()

@@ -1,69 +1,20 @@
 """The community's plugins with their custom resources on a real API server: gangs that go together or not at all, and quotas that are lent
 and claimed back; with the definitions of `deploy/crds` and the rights that `supercargo rbac` prints."""
 
-import json
-import subprocess
-import time
-
-from harness import settings
-from harness.case import Case, ours_only
+from harness.case import ours_only
+from harness.community import GROUP_LABEL, NAME, Community, elastic_quota, namespace, pod_group
+from harness.meddler import Turn
 from harness.objects import node, node_of, pod
 from harness.processes import wait
-
-CRDS = settings.ROOT / "deploy" / "crds"
-GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
-API_VERSION = "scheduling.x-k8s.io/v1alpha1"
-NAME = "community-scheduler"
-
-
-class Community(Case):
-    """A scheduler with a plugin of the community, its definitions, and no more rights than it prints."""
-
-    plugins = {}
-    plugin_config = []
-
-    def kubectl(self, *words):
-        command = [settings.binary("kubectl"), "--kubeconfig", self.cluster.kubeconfig("admin"), *words]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
-
-    def config(self):
-        return {"profiles": [{"schedulerName": NAME, "plugins": self.plugins, "pluginConfig": self.plugin_config}],
-                "podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 2}
-
-    def setUp(self):
-        super().setUp()
-        config = self.folder / "rbac-config.yaml"
-        config.write_text(json.dumps({
-            "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
-            "leaderElection": {"leaderElect": False}, **self.config()}))
-        rights = self.folder / "rbac.yaml"
-        rights.write_text(subprocess.run(
-            [settings.SUPERCARGO, "rbac", "--name", NAME, "--config", config],
-            capture_output=True, text=True, check=True, timeout=30).stdout)
-        for file in (CRDS, rights):
-            self.kubectl("apply", "-f", str(file))
-        self.addCleanup(self.kubectl, "delete", "--wait=false", "-f", str(rights))
-        self.cluster.add_account(NAME, "kube-system")
-        for kind in ("podgroups", "elasticquotas"):
-            wait(f"{kind} are served", lambda: self.api.raw("GET", f"/apis/{API_VERSION}/{kind}")[0] == 200)
-
-    def start(self, name="scheduler"):
-        return self.start_scheduler(self.config(), name=name, user=NAME)
-
-    def unbound(self, names):
-        return [name for name in names if not node_of(self.pod(name))]
 
 
 @ours_only
 class Gangs(Community):
     plugins = {"multiPoint": {"enabled": [{"name": "Coscheduling"}]},
                "queueSort": {"disabled": [{"name": "*"}], "enabled": [{"name": "Coscheduling"}]}}
-    plugin_config = [{"name": "Coscheduling", "args": {"permitWaitingTimeSeconds": 5, "podGroupRejectPercentage": 50}}]
-
-    def group(self, name, members, **spec):
-        return {"apiVersion": API_VERSION, "kind": "PodGroup", "metadata": {"name": name}, "spec": {"minMember": members, **spec}}
+    # How long members wait for each other.
+    SECONDS = 5
+    plugin_config = [{"name": "Coscheduling", "args": {"permitWaitingTimeSeconds": SECONDS, "podGroupRejectPercentage": 50}}]
 
     def member(self, group, number, cpu="1"):
         return pod(f"{group}-{number}", cpu=cpu, labels={GROUP_LABEL: group}, schedulerName=NAME)
@@ -74,7 +25,7 @@ class Gangs(Community):
     def test_a_gang_goes_together_and_its_status_says_so(self):
         self.create("nodes", node("a", cpu="3"))
         self.start()
-        self.create("podgroups", self.group("trio", 3))
+        self.create("podgroups", pod_group("trio", 3))
         self.create("pods", self.member("trio", 0), self.member("trio", 1))
         self.wait_event("trio-0", "FailedScheduling")
         self.assertEqual(len(self.unbound(["trio-0", "trio-1"])), 2)
@@ -91,29 +42,65 @@ class Gangs(Community):
     def test_a_gang_that_waits_in_vain_gives_its_room_back(self):
         self.create("nodes", node("a", cpu="2"))
         self.start()
-        self.create("podgroups", self.group("trio", 3))
+        self.create("podgroups", pod_group("trio", 3))
         self.create("pods", *(self.member("trio", number) for number in range(3)))
         self.wait_event("trio-2", "FailedScheduling")
         self.create("pods", pod("other", cpu="2", schedulerName=NAME))
         self.wait_bound("other", 20)
         self.assertEqual(len(self.unbound([f"trio-{number}" for number in range(3)])), 3)
 
-    def test_a_scheduler_that_is_killed_in_the_middle_of_a_gang(self):
-        """Within the time that members wait after the restart, enough of them are bound, or none waits and none was bound after the kill."""
-        names = [f"large-{number}" for number in range(40)]
+    # A scheduler that dies in the middle of admitting a gang.
+
+    SIZE = 40
+
+    def kill_after(self, count):
+        """A gang of which so many members are bound when the scheduler dies, and the names of all."""
+        names = [f"large-{number}" for number in range(self.SIZE)]
         self.create("nodes", node("a", cpu="64"))
-        scheduler = self.start()
-        self.create("podgroups", self.group("large", len(names)))
-        self.create("pods", *(self.member("large", number) for number in range(len(names) - 1)))
-        self.wait_event("large-0", "FailedScheduling")
-        with self.cluster.watch("pods") as pods:
-            self.create("pods", self.member("large", len(names) - 1))
-            pods.wait("one is bound", lambda now: any(node_of(item) for item in now.values()), 20)
-            scheduler.process.kill()
+        wire = self.meddler()
+        let_through = []
+
+        def rule(request):
+            if request.method != "POST" or not request.path.endswith("/binding"):
+                return None
+            let_through.append(request.path)
+            return None if len(let_through) <= count else Turn.say_nothing
+
+        wire.rule = rule
+        scheduler = self.start(port=wire.port)
+        self.create("podgroups", pod_group("large", len(names)))
+        self.create("pods", *(self.member("large", number) for number in range(len(names))))
+        wait("bindings are asked for", lambda: len(let_through) > count, 20, say=lambda: self.why(names[0]))
+        bound = lambda: len(names) - len(self.unbound(names))
+        wait(f"{count} are bound", lambda: bound() == count, 10, say=lambda: str(bound()))
+        scheduler.process.kill()
+        return names
+
+    def test_a_scheduler_that_is_killed_in_the_middle_of_a_gang(self):
+        """After the restart, within the time that members wait for each other, enough of them are bound."""
+        for count in (0, 1, self.SIZE // 2, self.SIZE - 1):
+            with self.subTest(bound=count):
+                names = self.kill_after(count)
+                second = self.start(f"second-{count}")
+                wait("all are bound", lambda: not self.unbound(names), self.SECONDS, say=lambda: self.why(names[-1]))
+                second.process.kill()
+                for kind in ("pods", "podgroups", "nodes"):
+                    self.api.delete_all(kind)
+                wait("all pods are gone", lambda: not self.api.list("pods"), 20)
+
+    def test_a_gang_that_loses_a_member_while_nobody_schedules(self):
+        """It cannot be complete any more: none waits after the restart, and none is bound that was not before."""
+        names = self.kill_after(10)
         left = self.unbound(names)
+        self.api.delete("pods", left[0])
         self.start("second")
-        time.sleep(1)
-        wait("all are bound", lambda: not self.unbound(names), 20, say=lambda: f"{len(left)} were left; {self.why(names[0])}")
+        lacks = lambda name: any("cannot find enough sibling pods" in event["note"] for event in self.events(name, "FailedScheduling"))
+        for name in left[1:]:
+            wait(f"{name} is refused", lambda: lacks(name), 20, say=lambda: self.why(name))
+        # Nobody holds room: all that the ten have not taken is there for another.
+        self.create("pods", pod("other", cpu="54", schedulerName=NAME))
+        self.wait_bound("other", self.SECONDS)
+        self.assertEqual(self.unbound(left[1:]), left[1:])
 
 
 @ours_only
@@ -123,13 +110,11 @@ class Quotas(Community):
 
     def setUp(self):
         super().setUp()
-        self.api.create("namespaces", *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-                                        for name in ("team-a", "team-b") if not self.api.get("namespaces", name)))
+        self.api.create("namespaces", *(namespace(name) for name in ("team-a", "team-b") if not self.api.get("namespaces", name)))
         self.addCleanup(self.clear)
         for team in ("team-a", "team-b"):
-            self.api.create("elasticquotas", {
-                "apiVersion": API_VERSION, "kind": "ElasticQuota", "metadata": {"name": "quota"},
-                "spec": {"min": {"cpu": "2", "memory": "2Gi"}, "max": {"cpu": "4", "memory": "4Gi"}}}, namespace=team)
+            quota = elastic_quota({"cpu": "2", "memory": "2Gi"}, {"cpu": "4", "memory": "4Gi"})
+            self.api.create("elasticquotas", quota, namespace=team)
 
     def clear(self):
         for team in ("team-a", "team-b"):

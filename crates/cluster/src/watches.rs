@@ -8,6 +8,7 @@ use std::sync::Arc;
 use supercargo_framework::{Needs, Profile};
 use supercargo_model::{Decoded, Everything, KindId};
 use tokio::sync::{mpsc, watch};
+use tracing::warn;
 
 use crate::tasks::{Task, Tasks};
 use crate::watch::{PODS, PODS_NOT_FINISHED, Telling, WatchEvent, WatchRequest, Watched, watch_as_asked};
@@ -86,6 +87,7 @@ impl Watches {
             watches.progress.expect(kind, Knowledge::default());
             watches.spawn(kind, &needs);
         }
+        watches.name_readers();
         (watches, watched)
     }
 
@@ -104,6 +106,12 @@ impl Watches {
             && let Some((_, needs)) = running.asked.take_if(|(number, _)| event.telling >= *number)
         {
             running.read_for = needs;
+        }
+        if matches!(event.watched, Watched::Unserved) {
+            let prepared = self.preparation.as_ref().and_then(|next| next.needs.absence(event.kind));
+            if let Some(absence) = self.needs.absence(event.kind).or(prepared) {
+                warn!(kind = event.kind.plural, "{absence}");
+            }
         }
         let prepared =
             self.preparation.as_mut().and_then(|preparation| preparation.kinds.get_mut(&event.kind));
@@ -179,6 +187,7 @@ impl Watches {
         let are_pods_wanted = !names.is_subset(&self.scheduler_names) || needs.pods() != self.needs.pods();
         self.scheduler_names = names;
         self.needs = needs;
+        self.name_readers();
         if are_pods_wanted {
             let keeps_texts = self.running.get(&PODS).is_some_and(|pods| pods.latest().keeps_texts());
             self.tell_again(PODS, &self.needs.clone().and_texts(keeps_texts));
@@ -205,6 +214,11 @@ impl Watches {
         for running in self.running.values() {
             running.task.abort();
         }
+    }
+
+    /// Has it said of each kind that the API server does not have who misses it.
+    fn name_readers(&self) {
+        self.progress.name_absences(|kind| self.needs.absence(kind));
     }
 
     fn spawn(&mut self, kind: KindId, needs: &Needs) {

@@ -27,6 +27,8 @@ pub struct Engine {
     profiles: Vec<Profile>,
     options: EngineOptions,
     memories: Memories,
+    /// What plugins that observe find in their context instead.
+    withheld: Memories,
     /// What plugins asked for, and nobody has carried out yet.
     pub(crate) acts: AskedActs,
     index: Index,
@@ -124,6 +126,7 @@ impl Clone for Engine {
             profiles: self.profiles.clone(),
             options: self.options,
             memories: self.memories.clone(),
+            withheld: self.withheld.clone(),
             acts: self.acts.clone(),
             index: self.index.left_behind(),
             attempts: self.attempts,
@@ -150,6 +153,7 @@ impl Engine {
             profiles,
             options,
             memories,
+            withheld: Memories::withheld(),
             acts: AskedActs::default(),
             index,
             attempts: 0,
@@ -278,6 +282,17 @@ impl Engine {
         let context = self.options.context(self.cluster.snapshot(), &before, now, self.attempts);
         let mut acting = Acting { memories: &mut self.memories, asked: &mut self.acts };
         act(&self.profiles, &context, &mut acting)
+    }
+
+    /// The same for plugins that observe, which find what they remember in their hands alone.
+    pub(crate) fn with_observers<R>(
+        &mut self,
+        now: Timestamp,
+        act: impl FnOnce(&Context<'_>, &mut Acting<'_>) -> R,
+    ) -> R {
+        let context = self.options.context(self.cluster.snapshot(), &self.withheld, now, self.attempts);
+        let mut acting = Acting { memories: &mut self.memories, asked: &mut self.acts };
+        act(&context, &mut acting)
     }
 
     /// What plugins remember and have asked for so far.

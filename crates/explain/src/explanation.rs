@@ -8,6 +8,7 @@ use supercargo_framework::{Context, Profile, Status};
 use supercargo_model::Pod;
 
 use crate::doubt::{Doubt, MissingReport};
+use crate::facts::{Unknown, unknown_facts};
 use crate::hints::find_hints;
 use crate::journal::Asked;
 use crate::obstacles::Obstacles;
@@ -36,6 +37,8 @@ pub struct Explainer<'a> {
     pub context: Context<'a>,
     /// Looked up once for all pods that are explained.
     highest_priority: OnceLock<Option<i32>>,
+    /// What plugins want to know from outside and is not known, looked up once as well.
+    unknown_facts: OnceLock<Vec<Unknown>>,
 }
 
 /// What there is to say about a pod.
@@ -114,7 +117,7 @@ impl Explanation {
 impl<'a> Explainer<'a> {
     /// Explains pods with these plugins, on this cluster.
     pub fn new(profile: &'a Profile, context: Context<'a>) -> Self {
-        Explainer { profile, context, highest_priority: OnceLock::new() }
+        Explainer { profile, context, highest_priority: OnceLock::new(), unknown_facts: OnceLock::new() }
     }
 
     /// Explains one pod.
@@ -124,15 +127,21 @@ impl<'a> Explainer<'a> {
         Explanation { notes, ..Explanation::new(pod.key(), verdict) }
     }
 
-    /// What becomes of a pod. What a plugin that rejects it as a whole wants people to know is added to the notes.
+    /// What becomes of a pod. What plugins want people to know is added to the notes: the one that rejects it as a whole, or all that have
+    /// a say on it as a whole and may let it wait later.
     fn verdict(&self, pod: &Arc<Pod>, notes: &mut Vec<String>) -> Verdict {
         if let Some((plugin, reason)) = self.held(pod) {
             return Verdict::Held { plugin, reason };
         }
         let evaluation = self.evaluate(pod, Thoroughness::EveryWord);
         let rejector = evaluation.pre_filter.as_ref().and_then(Status::plugin);
-        let rejector = self.profile.pre_filter.iter().find(|named| Some(named.name) == rejector);
-        notes.extend(rejector.and_then(|named| named.plugin.background(&self.context, pod)));
+        let speakers = self.profile.pre_filter.iter();
+        let speakers = speakers.filter(|named| rejector.is_none_or(|rejector| named.name == rejector));
+        let said = speakers.filter_map(|named| named.plugin.background(&self.context, pod));
+        notes.extend(said.map(|said| format!("note: {said}")));
+        let is_placed = evaluation.error.is_none() && !evaluation.feasible.is_empty();
+        let unknown = self.unknown_facts().iter().filter(|unknown| is_placed || !unknown.is_score);
+        notes.extend(unknown.map(|unknown| format!("note: {}", unknown.sentence)));
         if let Some(error) = evaluation.error {
             return Verdict::Failed { error };
         }
@@ -149,6 +158,10 @@ impl<'a> Explainer<'a> {
             let status = named.plugin.pre_enqueue(&self.context, pod);
             (!status.is_success()).then(|| (named.name.to_owned(), status.message()))
         })
+    }
+
+    fn unknown_facts(&self) -> &[Unknown] {
+        self.unknown_facts.get_or_init(|| unknown_facts(self.profile, self.context.cluster))
     }
 
     /// The priority of the most important pod that runs anywhere.

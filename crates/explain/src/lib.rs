@@ -6,6 +6,7 @@
 mod capacity;
 mod doubt;
 mod explanation;
+mod facts;
 mod hints;
 mod journal;
 mod obstacles;

@@ -78,8 +78,9 @@ impl<'a> Acts<'a> {
 
     /// What is remembered, to change it; the default if nothing is yet.
     ///
-    /// The value is copied before its first change in a step, so that the step can be undone: keep what may grow in a
-    /// [`SharedMap`](crate::SharedMap), of which only the entry is copied that changes.
+    /// In a step of a cycle the value is copied before its first change, so that the step can be undone: keep what may grow in a
+    /// [`SharedMap`](crate::SharedMap), of which only the entry is copied that changes. Plugins that observe change it in place, unless
+    /// somebody else keeps the last state.
     ///
     /// # Panics
     ///
@@ -94,7 +95,8 @@ impl<'a> Acts<'a> {
         self.memories.get_mut()
     }
 
-    /// What is remembered, if anything is yet. What was changed in this step is seen; `context.memories` are as they were before.
+    /// What is remembered, if anything is yet. What was changed in this step is seen; `context.memories` are as they were before,
+    /// and withheld from plugins that observe.
     pub fn recall<M: Memory>(&self) -> Option<&M> {
         self.memories.get()
     }

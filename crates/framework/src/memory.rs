@@ -38,6 +38,8 @@ pub trait Memory: Clone + Default + Serialize + DeserializeOwned + Send + Sync +
 pub struct Memories {
     values: TypedMap,
     handlers: Arc<BTreeMap<&'static str, Handler>>,
+    /// Whether nobody may look here: see [`Memories::withheld`].
+    is_withheld: bool,
 }
 
 /// How the memory of one type is saved and restored, once its type is no longer at hand.
@@ -55,8 +57,24 @@ struct Handler {
 }
 
 impl Memories {
+    /// Memories that say where to look instead. Plugins that observe have their memories in hand: a second look at them would make every
+    /// change a copy.
+    #[must_use]
+    pub fn withheld() -> Self {
+        Memories { is_withheld: true, ..Memories::default() }
+    }
+
     /// What is remembered, if anything is yet.
+    ///
+    /// # Panics
+    ///
+    /// If the memories are [withheld](Memories::withheld), as in the calls of [`Observe`](crate::Observe).
     pub fn get<M: Memory>(&self) -> Option<&M> {
+        assert!(
+            !self.is_withheld,
+            "{} is not in `context.memories` of a plugin that observes: ask `acts.recall` for it",
+            M::NAME
+        );
         self.values.get()
     }
 
@@ -141,5 +159,11 @@ mod tests {
         assert!(memories.forget("Count"));
         assert_eq!(memories.get::<Count>(), None);
         assert!(!memories.forget("Stranger"));
+    }
+
+    #[test]
+    #[should_panic(expected = "ask `acts.recall` for it")]
+    fn withheld_memories_say_where_to_look() {
+        let _ = Memories::withheld().get::<Count>();
     }
 }

@@ -1,6 +1,6 @@
 //! What the plugins of a scheduler need to know of a cluster, taken together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use supercargo_model::{Decoder, KindId, ReadableKind};
 
@@ -16,6 +16,16 @@ pub struct Needs {
     keeps_texts: bool,
     queries: Vec<Query>,
     pods: PodNeeds,
+    /// Who misses a kind that the API server does not have.
+    readers: BTreeMap<KindId, Readers>,
+}
+
+/// The plugins that read a kind and miss it where the API server does not have it.
+#[derive(Clone, Debug, Default)]
+struct Readers {
+    plugins: BTreeSet<&'static str>,
+    /// Whether one of them is of no use without it.
+    is_required: bool,
 }
 
 /// What is needed of pods beyond those that wait or run, and what asks for room.
@@ -31,10 +41,19 @@ impl Needs {
     /// What these profiles need.
     pub fn of<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> Self {
         let mut needs = Needs::default();
-        for reads in profiles.into_iter().filter_map(|profile| profile.reads.as_ref()) {
-            needs.add(reads);
+        for profile in profiles {
+            profile.reads.iter().for_each(|reads| needs.add(reads));
+            profile.plugins().iter().for_each(|plugin| needs.add_reader(plugin.name, &plugin.reads));
         }
         needs
+    }
+
+    fn add_reader(&mut self, plugin: &'static str, reads: &Reads) {
+        for kind in reads.kinds.iter().map(|kind| kind.id).filter(|kind| !reads.optional.contains(kind)) {
+            let readers = self.readers.entry(kind).or_default();
+            readers.plugins.insert(plugin);
+            readers.is_required |= reads.required.contains(&kind);
+        }
     }
 
     fn add(&mut self, reads: &Reads) {
@@ -87,6 +106,11 @@ impl Needs {
         self.keeps_texts |= others.keeps_texts;
         self.pods.progress |= others.pods.progress;
         self.pods.finished |= others.pods.finished;
+        for (kind, Readers { plugins, is_required }) in &others.readers {
+            let readers = self.readers.entry(*kind).or_default();
+            readers.plugins.extend(plugins);
+            readers.is_required |= is_required;
+        }
         self
     }
 
@@ -104,6 +128,26 @@ impl Needs {
     pub fn kinds(&self) -> BTreeSet<KindId> {
         let declared = self.read.iter().map(|kind| kind.id).filter(|kind| !is_fact_kind(*kind));
         declared.chain([KindId::POD, KindId::NODE]).collect()
+    }
+
+    /// What it means that the API server does not have a kind, in words; none if nobody misses it.
+    pub fn absence(&self, kind: KindId) -> Option<String> {
+        let Readers { plugins, is_required } = self.readers.get(&kind)?;
+        let KindId { group, plural, version, .. } = kind;
+        let name = if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") };
+        let plugins: Vec<&str> = plugins.iter().copied().collect();
+        let (many, plugins) = (plugins.len() > 1, plugins.join(", "));
+        let verb = match (is_required, many) {
+            (true, true) => "are of no use without",
+            (true, false) => "is of no use without",
+            (false, true) => "read",
+            (false, false) => "reads",
+        };
+        let goes = if many { "go" } else { "goes" };
+        Some(format!(
+            "{plugins} {verb} {name}, of which the API server has no {version}, and {goes} on as if there were none: install the \
+             definition; `supercargo crds` prints those that come with it"
+        ))
     }
 
     /// Whether pods and nodes keep their texts.
@@ -214,6 +258,29 @@ mod tests {
             assert_eq!(needs.keeps_texts(), keeps_texts, "{profiles:?}");
             assert_eq!(needs.queries().len(), queries, "{profiles:?}");
         }
+    }
+
+    #[test]
+    fn whoever_misses_a_kind_is_named() {
+        let mut needs = Needs::default();
+        needs.add_reader("Quotas", &Reads::nothing().required_kind::<StorageClass>());
+        let optional = Reads::nothing().optional_kind::<PersistentVolume>();
+        needs.add_reader("Volumes", &optional);
+        let words = needs.absence(StorageClass::ID).expect("somebody misses it");
+        let expected = "Quotas is of no use without storageclasses.storage.k8s.io, of which the API server has no v1, and goes on";
+        assert!(words.starts_with(expected), "{words}");
+        assert_eq!(needs.absence(PersistentVolume::ID), None);
+        assert_eq!(needs.absence(KindId::POD), None, "nobody says so");
+        needs.add_reader("Classes", &Reads::nothing().kind::<PersistentVolume>().kind::<StorageClass>());
+        let words = needs.absence(StorageClass::ID).expect("two miss it");
+        assert!(
+            words.starts_with("Classes, Quotas are of no use without storageclasses.storage.k8s.io"),
+            "{words}"
+        );
+        let words = needs.absence(PersistentVolume::ID).expect("one of two misses it");
+        assert!(words.starts_with("Classes reads persistentvolumes, of which"), "{words}");
+        let both = optional.and(Reads::nothing().kind::<PersistentVolume>());
+        assert!(both.optional.is_empty(), "one of them misses it");
     }
 
     #[test]

@@ -15,6 +15,9 @@ use crate::events::{Change, ClusterEvent};
 /// soon as a profile has it at any point, or names it under `multiPoint`; if several profiles have it, once, by the arguments of the
 /// first. All calls come one after the other, and in virtual time just as in a live cluster. A panic here ends the process, because
 /// the plugin's books would be wrong from then on; a restart makes them anew.
+///
+/// What the plugin remembers is in its hands, by [`Acts::recall`] and [`Acts::memory`], and not in `context.memories`: so it is changed in
+/// place, and not copied first.
 #[diagnostic::on_unimplemented(message = "`{Self}` lists `.observe()` but does not implement `Observe`")]
 pub trait Observe: Send + Sync {
     /// What it wants to be told of. Kinds must be among what the plugin [reads](crate::Plugin::reads).

@@ -122,8 +122,8 @@ pub trait PreFilter: Send + Sync {
         Touched::All
     }
 
-    /// What people should know who ask why the plugin rejects a pod here, beyond the reason: who lacks how much of what, who has it.
-    /// Only those who explain ask.
+    /// What people should know who ask about a pod that the plugin rejects here, beyond the reason: who lacks how much of what, who has it;
+    /// or about one that it lets pass, but will have wait at Permit, and for whom. Only those who explain ask.
     fn background(&self, context: &Context<'_>, pod: &Pod) -> Option<String> {
         let _ = (context, pod);
         None

@@ -217,4 +217,32 @@ quirks! {
         fix: "All costs are found.",
         reference: "scheduler-plugins §7.2"
     }
+    quota_status_placed "quotaStatusPlaced" {
+        upstream: "`status.used` of an ElasticQuota has what its running pods ask for, while pods count against the quota as soon as \
+                   they have a node.",
+        fix: "`status.used` has what pods with a node ask for, as it is enforced.",
+        reference: "scheduler-plugins §1.8"
+    }
+    gone_priority_class "gonePriorityClass" {
+        upstream: "PreemptionToleration evicts nobody on a node where a less important pod names a PriorityClass that is gone.",
+        fix: "Such a pod is spared by nobody, as one without a PriorityClass, and the others on its node are looked at.",
+        reference: "scheduler-plugins §5.4"
+    }
+    target_load_points "targetLoadPoints" {
+        upstream: "TargetLoadPacking gives points below 0 or above 100 where the target is above 100 % or the load below 0, and \
+                   pods that meet such a node cannot be scheduled.",
+        fix: "Points stay within 0 and 100.",
+        reference: "scheduler-plugins §6.5"
+    }
+    load_of_capacity "loadOfCapacity" {
+        upstream: "LoadVariationRiskBalancing and LowRiskOverCommitment take percentages of what a node has for percentages of what \
+                   it gives to pods.",
+        fix: "The load is a percentage of what the node has.",
+        reference: "scheduler-plugins §6.9"
+    }
+    node_metadata_fractions "nodeMetadataFractions" {
+        upstream: "NodeMetadata drops the fractions of numbers, so 1.2 and 1.9 are the same.",
+        fix: "Thousandths count.",
+        reference: "scheduler-plugins §8"
+    }
 }

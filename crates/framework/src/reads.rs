@@ -35,8 +35,10 @@ pub struct Reads {
     pub pods: CountedPods,
     /// Objects of other kinds, custom resources among them.
     pub kinds: Vec<ReadableKind>,
-    /// Those of the kinds without whose definition the plugin does not start.
+    /// Those of the kinds without whose definition the plugin is of no use.
     pub required: Vec<KindId>,
+    /// Those of the kinds that nobody misses where the API server does not have them.
+    pub optional: Vec<KindId>,
     /// Those of the kinds of which only the object is read that is named like the node.
     pub of_node: Vec<KindId>,
     /// Whether [`Plugin::alike`](crate::Plugin::alike) says which pods are alike to the plugin, instead of the fields.
@@ -169,6 +171,7 @@ impl Reads {
             pods: CountedPods::default(),
             kinds: Vec::new(),
             required: Vec::new(),
+            optional: Vec::new(),
             of_node: Vec::new(),
             alike: false,
             resolved: false,
@@ -216,11 +219,19 @@ impl Reads {
         self
     }
 
-    /// Also reads objects of kind `K`, and is of no use where the API server has no such kind: without the definition of the
-    /// custom resource the plugin does not start.
+    /// Also reads objects of kind `K`, and is of no use where the API server has no such kind. The scheduler goes on all the same, as
+    /// if there were no such objects, and says that their definition is not installed.
     #[must_use]
     pub fn required_kind<K: Kind>(mut self) -> Self {
         self.required.push(K::ID);
+        self.kind::<K>()
+    }
+
+    /// Also reads objects of kind `K`, which many API servers do not have, and nobody misses: one that had another name before, or
+    /// that only some versions of an operator define.
+    #[must_use]
+    pub fn optional_kind<K: Kind>(mut self) -> Self {
+        self.optional.push(K::ID);
         self.kind::<K>()
     }
 
@@ -376,6 +387,17 @@ impl Reads {
             .copied()
             .collect();
         self.of_node = of_node;
+        // Who misses a kind misses it whatever the other says.
+        let is_missed = |reads: &Reads, kind: &KindId| {
+            reads.kinds.iter().any(|read| read.id == *kind) && !reads.optional.contains(kind)
+        };
+        let optional: Vec<KindId> = (self.optional.iter().filter(|kind| !is_missed(&other, kind)))
+            .chain(
+                other.optional.iter().filter(|kind| !is_missed(&self, kind) && !self.optional.contains(kind)),
+            )
+            .copied()
+            .collect();
+        self.optional = optional;
         self.pod.bits |= other.pod.bits;
         self.node.bits |= other.node.bits;
         self.topology |= other.topology;

@@ -257,7 +257,8 @@ fn explain_all(
         explanation.mark_doubts(doubts(profile, context.cluster, pod, missing));
         explanation.missing = missing.iter().map(|missing| missing.report(profile)).collect();
         let is_scheduled = explanation.scheduler.as_ref().is_some_and(|asked| asked.report.leads);
-        explanation.notes = notes_on(config, scheduling, pod, is_scheduled);
+        // What matters for everything comes before what plugins say.
+        explanation.notes.splice(0..0, notes_on(config, scheduling, pod, is_scheduled));
     };
     for (explanation, Task { pods, .. }) in explanations.iter_mut().zip(tasks) {
         explanation.alike = pods[1..].iter().map(|pod| pod.key()).collect();

@@ -31,6 +31,7 @@ mod config_check;
 mod config_convert;
 mod config_default;
 mod config_file;
+mod crds;
 mod dump;
 mod expected;
 mod explain;
@@ -72,6 +73,7 @@ use crate::capacity::CapacityArguments;
 use crate::config_check::CheckOptions;
 use crate::config_convert::ConvertOptions;
 use crate::config_default::DefaultOptions;
+use crate::crds::CrdsOptions;
 use crate::dump::DumpOptions;
 use crate::explain::ExplainOptions;
 use crate::extender::ExtenderOptions;
@@ -140,6 +142,11 @@ enum Command {
     /// What is read comes from what the enabled plugins declare, custom resources included; what is written, from the
     /// mode. Nothing else is allowed.
     Rbac(RbacOptions),
+    /// Print the definitions of the custom resources that plugins read, as YAML
+    ///
+    /// Those that come with the program, in `deploy/crds` too. `crds | kubectl apply -f -` installs them; a scheduler that runs finds
+    /// them within half a minute.
+    Crds(CrdsOptions),
     /// Write down what a scheduler reads of a live cluster, for `explain` and `capacity`
     Dump(DumpOptions),
     /// Look on while another scheduler works, and say what would have been decided here; writes nothing
@@ -296,6 +303,7 @@ fn run(line: CommandLine, registry: &Registry) -> Outcome {
         Command::Explain(options) => explain::run(&options, registry),
         Command::Capacity(options) => capacity::run(&options, registry),
         Command::Rbac(options) => rbac::run(&options, registry),
+        Command::Crds(options) => crds::run(&options, registry),
         Command::Dump(options) => dump::run(&options, registry),
         Command::Shadow(options) => shadow::run(&options, registry),
         Command::Extender(options) => extender::run(&options, registry),

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use supercargo_client::{ApiServer, ConnectOptions, RequestError};
 use supercargo_cluster::{ListError, ListRequest, NODES, PODS, PODS_NOT_FINISHED, WholeList, list};
 use supercargo_explain::{Missing, MissingReason, missing_sentence};
-use supercargo_framework::Unread;
+use supercargo_framework::{Needs, Unread};
 use supercargo_model::{KindId, printable};
 
 use crate::loaded_config::LoadedConfig;
@@ -77,6 +77,7 @@ impl LiveObjects {
         namespace: Option<&str>,
     ) -> anyhow::Result<Self> {
         let mut objects = LiveObjects { lists: Vec::new(), missing: Vec::new() };
+        let needs = Needs::of(&config.profiles);
         for kind in config.kinds() {
             if is_secret(kind) {
                 objects.miss(kind, None, MissingReason::Secret, "");
@@ -87,10 +88,15 @@ impl LiveObjects {
                 Err(ListError::Forbidden(reason)) => {
                     objects.read_namespace(server, kind, namespace, &reason).await;
                 }
-                Err(error @ ListError::NotServed(_)) => {
-                    let reason = why_not_served(server, kind).await;
-                    objects.miss(kind, None, reason, &error.to_string());
-                }
+                Err(error @ ListError::NotServed(_)) => match why_not_served(server, kind).await {
+                    // Where nobody misses it, there is nothing to say.
+                    MissingReason::NotServed => {
+                        if let Some(absence) = needs.absence(kind) {
+                            objects.miss(kind, None, MissingReason::NotServed, &absence);
+                        }
+                    }
+                    reason => objects.miss(kind, None, reason, &error.to_string()),
+                },
                 Err(error @ ListError::Failed { .. }) => return Err(error.into()),
             }
         }
@@ -143,14 +149,14 @@ impl LiveObjects {
     }
 }
 
-/// What could not be read, in one line for standard error.
+/// What could not be read, for standard error: in one line, and a line for each kind that the API server does not have.
 pub(crate) fn missing_note(missing: &[Missing]) -> String {
-    match missing_sentence(missing) {
-        Some(sentence) => {
-            format!("note: {}; what depends on that is marked as uncertain\n", printable(&sentence))
-        }
-        None => String::new(),
-    }
+    let (absent, unread): (Vec<Missing>, Vec<Missing>) =
+        missing.iter().cloned().partition(|missing| missing.reason == MissingReason::NotServed);
+    let absent = absent.iter().map(|missing| missing.message.clone());
+    let unread = missing_sentence(&unread)
+        .map(|sentence| format!("{sentence}; what depends on that is marked as uncertain"));
+    absent.chain(unread).map(|sentence| format!("note: {}\n", printable(&sentence))).collect()
 }
 
 /// Whether a kind that is not served exists in other versions, so that there may be objects of it. If that cannot be told,

@@ -12,7 +12,7 @@ use supercargo_cluster::{
     NODES, PODS, PODS_NOT_FINISHED, Supervisor, Tasks, WatchEvent, WatchRequest, Watched,
 };
 use supercargo_explain::{Comparison, Judgement, Onlooker, Tally, render_comparison, render_summary};
-use supercargo_framework::Registry;
+use supercargo_framework::{Needs, Registry};
 use supercargo_model::{Everything, GoDuration, KindId, printable};
 use supercargo_operations::flags::{AccessFlags, LoggingFormat, ServingFlags};
 use supercargo_operations::logs;
@@ -94,7 +94,7 @@ async fn look_on(options: &ShadowOptions, config: LoadedConfig) -> anyhow::Resul
     let (tasks, routes) = (supervisor.tasks(), routes(exposition, is_known));
     serve(&options.serving, &options.access, &server, routes, &tasks, serving_stopped).await?;
     let mut watched = watch_all(&server, &config, &tasks);
-    let unlisted = config.kinds();
+    let (unlisted, needs) = (config.kinds(), Needs::of(&config.profiles));
     let onlooker = Onlooker::new(config.profiles, config.fixes, &options.scheduler_name)?;
     let mut shadow = Shadow {
         onlooker,
@@ -102,6 +102,7 @@ async fn look_on(options: &ShadowOptions, config: LoadedConfig) -> anyhow::Resul
         metrics,
         known,
         unlisted,
+        needs,
         clock: Clock::system(),
         view: options.output,
         is_unread: false,
@@ -170,6 +171,8 @@ struct Shadow {
     known: watch::Sender<bool>,
     /// The kinds that are still to be listed for the first time.
     unlisted: BTreeSet<KindId>,
+    /// Who reads what.
+    needs: Needs,
     clock: Clock,
     view: ShadowView,
     /// Nobody reads what we print.
@@ -202,6 +205,9 @@ impl Shadow {
                 self.known(kind, kind == PODS);
             }
             Watched::Unserved => {
+                if let Some(absence) = self.needs.absence(kind) {
+                    warn!(kind = kind.plural, "{absence}");
+                }
                 self.onlooker.retain(&Everything::none_of(kind));
                 self.known(kind, false);
             }

@@ -30,7 +30,7 @@ const BACKOFF: BackoffLimits = BackoffLimits {
 /// scheduler, and knocking at a door costs little.
 const UNANSWERED_WAIT_MAX: Duration = Duration::from_secs(2);
 /// How often we look whether a kind is served by now, such as after its CRD was installed.
-const UNSERVED_INTERVAL: Duration = Duration::from_secs(60);
+const UNSERVED_INTERVAL: Duration = Duration::from_secs(20);
 /// For how long discovery has to say that a kind of which objects are known is not served, until these are forgotten: a server
 /// that has just started does not know its custom resources yet.
 const UNSERVED_BELIEVED_AFTER: Duration = Duration::from_secs(15);
@@ -536,7 +536,7 @@ impl Session {
         self.told = Told::Unserved;
         self.backoff.reset();
         self.stalled = None;
-        warn!(
+        info!(
             kind = self.kind().plural,
             "the server does not serve {} {}: treated as if there were none, and looked for every {} s",
             self.kind().api_version(),

@@ -22,6 +22,8 @@ pub struct Progress(Arc<Mutex<BTreeMap<KindId, Knowledge>>>);
 pub(crate) struct Knowledge {
     picture: Picture,
     trouble: Option<Trouble>,
+    /// What it means if the server does not have the kind; none if nobody misses it.
+    absence: Option<String>,
 }
 
 /// How complete the picture of a kind is.
@@ -50,8 +52,8 @@ impl Knowledge {
         match watched {
             Watched::Began if self.picture == Picture::Unserved => self.picture = Picture::Refilling,
             Watched::Began | Watched::Put(_) | Watched::Removed(_) => {}
-            Watched::Listed(_) => *self = Knowledge { picture: Picture::Listed, trouble: None },
-            Watched::Unserved => *self = Knowledge { picture: Picture::Unserved, trouble: None },
+            Watched::Listed(_) => (self.picture, self.trouble) = (Picture::Listed, None),
+            Watched::Unserved => (self.picture, self.trouble) = (Picture::Unserved, None),
             Watched::Stalled { reason } => {
                 let since = self.trouble.as_ref().map_or_else(Instant::now, |trouble| trouble.since);
                 self.trouble = Some(Trouble { reason: reason.clone(), since });
@@ -105,6 +107,20 @@ impl Progress {
         let kinds = self.kinds();
         let incomplete = kinds.iter().filter(|(_, knowledge)| !knowledge.is_complete());
         incomplete.filter_map(|(kind, knowledge)| knowledge.complaint(*kind)).collect()
+    }
+
+    /// The kinds that the server does not have and somebody misses: what that means for whom.
+    pub fn absences(&self) -> Vec<String> {
+        let kinds = self.kinds();
+        let unserved = kinds.values().filter(|knowledge| knowledge.picture == Picture::Unserved);
+        unserved.filter_map(|knowledge| knowledge.absence.clone()).collect()
+    }
+
+    /// Notes what it means for each kind if the server does not have it.
+    pub(super) fn name_absences(&self, absence: impl Fn(KindId) -> Option<String>) {
+        for (kind, knowledge) in self.kinds().iter_mut() {
+            knowledge.absence = absence(*kind);
+        }
     }
 
     /// Whether every kind is known so well that pods may be scheduled.
@@ -169,6 +185,25 @@ mod tests {
             }
             assert_eq!(progress.is_complete(), complete, "{told:?}");
         }
+    }
+
+    #[test]
+    fn a_kind_that_is_not_there_is_told_of_as_long_as_somebody_misses_it() {
+        let progress = Progress::default();
+        progress.expect(PODS, Knowledge::default());
+        progress.expect(NODES, Knowledge::default());
+        progress.name_absences(|kind| (kind == NODES).then(|| "the plugin misses nodes".to_owned()));
+        let told = |watched: &Watched| {
+            progress.note(PODS, watched);
+            progress.note(NODES, watched);
+            progress.absences()
+        };
+        assert_eq!(told(&Watched::Listed(None)), [""; 0]);
+        assert_eq!(told(&Watched::Unserved), ["the plugin misses nodes"]);
+        assert_eq!(progress.check(), Ok(()), "that is no reason not to schedule");
+        progress.name_absences(|_| None);
+        assert_eq!(progress.absences(), [""; 0], "another configuration");
+        assert_eq!(told(&Watched::Began), [""; 0]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -352,7 +352,15 @@ impl Scheduler {
             self.observe_point(point, pod, "Success", Duration::ZERO);
         }
         let waiting = self.with_queue(now, |queue, context| queue.remove(context, &pod.uid));
-        (Stage::SeekBinder(0), waiting.map_or(QueueEntry::InFlight, QueueEntry::Held))
+        (self.first_binder(pod), waiting.map_or(QueueEntry::InFlight, QueueEntry::Held))
+    }
+
+    /// The stage of a pod that is ready to be bound: the plugins bind it, unless an extender wants to.
+    fn first_binder(&self, pod: &Pod) -> Stage {
+        match self.binder(0, pod) {
+            Some(extender) => Stage::SeekBinder(extender),
+            None => Stage::Bind(0, Pause::default()),
+        }
     }
 
     fn reserve(

@@ -292,7 +292,7 @@ impl Scheduler {
         if !observers.plugins.iter().any(&concerned) {
             return;
         }
-        self.engine.with_acts(now, |_, context, acting| {
+        self.engine.with_observers(now, |context, acting| {
             for observer in observers.plugins.iter().filter(|observer| concerned(observer)) {
                 call(&*observer.named.plugin, context, &mut acting.of(observer.named.name));
             }

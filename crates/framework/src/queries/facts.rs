@@ -48,6 +48,8 @@ pub enum LeftOutReason {
     Future,
     /// It is not a number, or infinite.
     NotFinite,
+    /// It is a number that cannot be meant, such as a load far below 0.
+    OutOfRange,
     /// It does not say which node it is about.
     NoNode,
     /// There is no such node.
@@ -230,10 +232,11 @@ impl std::fmt::Display for LeftOut {
 
 impl LeftOutReason {
     /// Every reason.
-    pub const ALL: [LeftOutReason; 6] = [
+    pub const ALL: [LeftOutReason; 7] = [
         LeftOutReason::Old,
         LeftOutReason::Future,
         LeftOutReason::NotFinite,
+        LeftOutReason::OutOfRange,
         LeftOutReason::NoNode,
         LeftOutReason::UnknownNode,
         LeftOutReason::Duplicate,
@@ -245,6 +248,7 @@ impl LeftOutReason {
             LeftOutReason::Old => "old",
             LeftOutReason::Future => "future",
             LeftOutReason::NotFinite => "not finite",
+            LeftOutReason::OutOfRange => "out of range",
             LeftOutReason::NoNode => "no node",
             LeftOutReason::UnknownNode => "unknown node",
             LeftOutReason::Duplicate => "duplicate",
@@ -257,6 +261,7 @@ impl LeftOutReason {
             LeftOutReason::Old => "too old",
             LeftOutReason::Future => "from the future",
             LeftOutReason::NotFinite => "no finite numbers",
+            LeftOutReason::OutOfRange => "that cannot be meant",
             LeftOutReason::NoNode => "without a node",
             LeftOutReason::UnknownNode => "of unknown nodes",
             LeftOutReason::Duplicate => "of nodes that are told of twice",

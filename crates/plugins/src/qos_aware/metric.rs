@@ -199,7 +199,9 @@ fn likely_overhead(binding: Nanoseconds, incarnations: u64) -> Nanoseconds {
 }
 
 pub(super) fn seconds(length: Nanoseconds) -> f64 {
-    length as f64 / 1e9
+    // Processors convert numbers of 64 bits, and up to three hundred years are such; the result is the same.
+    let nanoseconds = i64::try_from(length).map_or(length as f64, |length| length as f64);
+    nanoseconds / 1e9
 }
 
 /// A part of a whole; nothing of nothing.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use supercargo_framework::{Needs, PluginInstance, Profile, QuerySource, Verb, Write};
+use supercargo_model::KindId;
 
 use crate::run::decisions::DECISIONS_PATH;
 use crate::run::plugin_pages::PAGES_PATH;
@@ -43,8 +44,13 @@ impl Rule {
 /// Everything that is watched: pods, nodes, and the kinds that the plugins of the profiles declare.
 pub(super) fn read_rules(profiles: &[Profile]) -> Vec<Rule> {
     let needs = Needs::of(profiles);
+    let asks_metrics = needs.queries().iter().any(|query| *query.source() == QuerySource::NodeMetrics);
+    reading(needs.kinds(), asks_metrics)
+}
+
+fn reading(kinds: impl IntoIterator<Item = KindId>, asks_metrics: bool) -> Vec<Rule> {
     let mut by_group: BTreeMap<&'static str, BTreeSet<&'static str>> = BTreeMap::new();
-    for kind in needs.kinds() {
+    for kind in kinds {
         by_group.entry(kind.group).or_default().insert(kind.plural);
     }
     let mut rules: Vec<Rule> = by_group
@@ -54,10 +60,19 @@ pub(super) fn read_rules(profiles: &[Profile]) -> Vec<Rule> {
             Rule::new("Read by the plugins.", &[group], &plurals, &["get", "list", "watch"])
         })
         .collect();
-    if needs.queries().iter().any(|query| *query.source() == QuerySource::NodeMetrics) {
+    if asks_metrics {
         rules.push(Rule::new("Asked by the plugins.", &["metrics.k8s.io"], &["nodes"], &["get", "list"]));
     }
     rules
+}
+
+/// What one plugin reads of kinds that are not read anyway.
+#[cfg(test)]
+pub(super) fn plugin_reads(plugin: &PluginInstance, known: &BTreeSet<KindId>) -> Vec<Rule> {
+    let is_new = |kind: &KindId| !known.contains(kind) && !supercargo_framework::is_fact_kind(*kind);
+    let kinds = plugin.reads.kinds.iter().map(|kind| kind.id).filter(is_new);
+    let asks_metrics = plugin.reads.queries.iter().any(|query| *query.source() == QuerySource::NodeMetrics);
+    reading(kinds, asks_metrics)
 }
 
 /// What it takes to bind pods.
@@ -89,7 +104,7 @@ pub(super) fn write_rules(profiles: &[Profile]) -> Vec<Rule> {
 }
 
 /// What one plugin writes beside pods that are bound, evicted, or told about.
-fn plugin_rules(plugin: &PluginInstance) -> Vec<Rule> {
+pub(super) fn plugin_rules(plugin: &PluginInstance) -> Vec<Rule> {
     let is_told = |write: &&Write| ![Write::BINDING, Write::POD_STATUS, Write::EVICTION].contains(write);
     let mut verbs: BTreeMap<(&'static str, Cow<'static, str>), BTreeSet<Verb>> = BTreeMap::new();
     for write in plugin.writes.iter().filter(is_told) {

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -7,6 +8,7 @@ use supercargo_framework::{
 };
 use supercargo_model::{Kind, KindId};
 
+use super::rules::{plugin_reads, plugin_rules};
 use super::*;
 
 const HEAD: &str = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
@@ -316,6 +318,94 @@ fn the_chart_has_the_same_rules() {
         }
         let found = fs::read_to_string(&path).expect("the chart is there");
         assert_eq!(found, expected, "{file} is stale: run with UPDATE_DOCS=1");
+    }
+}
+
+/// The configurations of the pages about plugins.
+fn pages() -> Vec<(String, supercargo_config::Loaded)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plugins");
+    let entries =
+        fs::read_dir(folder).expect("the pages are there").map(|entry| entry.expect("it can be read"));
+    let mut files: Vec<_> = entries.map(|entry| entry.path()).collect();
+    files.sort();
+    let config_of = |text: &str| {
+        let blocks = text.split("```yaml\n").skip(1).filter_map(|block| block.split("```").next());
+        let mut configs = blocks.filter(|block| block.contains("KubeSchedulerConfiguration"));
+        configs.next().map(ToOwned::to_owned)
+    };
+    let read = |file: &std::path::PathBuf| {
+        let name = file.display().to_string();
+        let config = config_of(&fs::read_to_string(file).expect("it can be read"))?;
+        Some((name, supercargo_config::load(&config).expect("the page has a configuration to copy")))
+    };
+    files.iter().filter_map(read).collect()
+}
+
+/// What each plugin beyond the default profile reads and writes that no default plugin does: what its page's configuration needs, and what it
+/// needs with no arguments at all, if that is possible.
+fn rules_of_plugins() -> BTreeMap<&'static str, [Vec<Rule>; 2]> {
+    let registry = supercargo_plugins::registry();
+    let kube = Loaded::default().kube;
+    let default = build_profiles(&kube, &registry).expect("the defaults are usable");
+    let known = cluster_rules(Mode::Second, &default);
+    let read_by_default = supercargo_framework::Needs::of(&default).kinds();
+    let mut plugins: BTreeMap<&'static str, [Vec<Rule>; 2]> = BTreeMap::new();
+    for (page, loaded) in pages() {
+        let mut bare = loaded.kube.clone();
+        bare.profiles.iter_mut().for_each(|profile| profile.plugin_config.clear());
+        let profiles =
+            build_profiles(&loaded.kube, &registry).unwrap_or_else(|problems| panic!("{page}: {problems:?}"));
+        let bare = build_profiles(&bare, &registry).unwrap_or_default();
+        let others = profiles.iter().chain(&bare).flat_map(Profile::plugins);
+        let is_default =
+            |name: &str| default.iter().flat_map(Profile::plugins).any(|plugin| plugin.name == name);
+        for plugin in others.filter(|plugin| !is_default(plugin.name)) {
+            let [read, written] = plugins.entry(plugin.name).or_default();
+            let reads = plugin_reads(plugin, &read_by_default);
+            for (rules, more) in [(read, reads), (written, plugin_rules(plugin))] {
+                let new: Vec<Rule> =
+                    more.into_iter().filter(|rule| !rules.contains(rule) && !known.contains(rule)).collect();
+                rules.extend(new);
+            }
+        }
+    }
+    plugins
+}
+
+/// The chart adds these rules where its configuration names the plugin.
+#[test]
+fn the_chart_has_the_rules_of_other_plugins() {
+    let mut expected = "# Made by `UPDATE_DOCS=1 cargo test -p supercargo rbac`.\n".to_owned();
+    for (plugin, [read, written]) in rules_of_plugins() {
+        if read.is_empty() && written.is_empty() {
+            continue;
+        }
+        expected.push_str(&format!("{plugin}:\n"));
+        for (what, rules) in [("read", read), ("write", written)] {
+            if rules.is_empty() {
+                continue;
+            }
+            expected.push_str(&format!("  {what}:\n"));
+            let text = yaml::rules(&rules);
+            for line in text.lines().skip(1).filter(|line| !line.starts_with('#')) {
+                expected.push_str(&format!("  {line}\n"));
+            }
+        }
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/helm/supercargo/files/plugins.yaml");
+    #[expect(clippy::disallowed_methods, reason = "how a person asks for the file to be written")]
+    if std::env::var("UPDATE_DOCS").is_ok() {
+        fs::write(&path, &expected).expect("the chart can be written");
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(found, expected, "plugins.yaml is stale: run with UPDATE_DOCS=1");
+    for (plugin, rule) in [
+        ("Coscheduling", "podgroups/status"),
+        ("CapacityScheduling", "elasticquotas/status"),
+        ("SySched", "seccompprofiles"),
+    ] {
+        let rules = found.split(&format!("{plugin}:\n")).nth(1).unwrap_or_default();
+        assert!(rules.contains(rule), "{plugin} may not {rule}: {found}");
     }
 }
 

@@ -53,17 +53,18 @@ impl Pages {
             let watchdog = watchdog.clone();
             Check::new("leaderElection", move || watchdog.as_ref().map_or(Ok(()), Watchdog::check))
         };
+        let absences = progress.clone();
+        let notes = move || {
+            let absences = absences.absences().into_iter().map(|summary| Note { summary, reason: None });
+            absences.chain(queries.lines().into_iter().map(note)).collect()
+        };
         let synced = Check::new("sched-handler-sync", move || progress.check());
         // A driver that no longer turns schedules nothing while its lease is renewed: only a restart helps.
         let turning = Check::new("driver", move || heartbeat.check());
         Routes::new()
             .health("/healthz", vec![Check::ping(), leader()])
             .health("/livez", vec![Check::ping(), turning])
-            .health_with_notes(
-                "/readyz",
-                vec![Check::ping(), leader(), candidate, synced, allowed],
-                move || queries.lines().into_iter().map(note).collect(),
-            )
+            .health_with_notes("/readyz", vec![Check::ping(), leader(), candidate, synced, allowed], notes)
             .page("/metrics", metrics::CONTENT_TYPE, move || exposition.text())
             .object(DECISIONS_PATH, move |namespace, name| {
                 let decisions = decisions.clone();

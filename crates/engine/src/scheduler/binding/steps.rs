@@ -117,25 +117,24 @@ impl Scheduler {
 
     /// All plugins have prepared what the pod needs on its node.
     fn leave_pre_bind(&mut self, uid: &Arc<str>, now: Timestamp) {
-        let left = self.bindings.change(uid, |binding| {
-            let took = now.since(binding.began);
-            (binding.stage, binding.began) = (Stage::SeekBinder(0), now);
-            (binding.pod.clone(), took)
+        let Some(pod) = self.bindings.get(uid).map(|binding| binding.pod.clone()) else { return };
+        let stage = self.first_binder(&pod);
+        let took = self.bindings.change(uid, |binding| {
+            binding.stage = stage;
+            now.since(std::mem::replace(&mut binding.began, now))
         });
-        if let Some((pod, took)) = left {
-            self.observe_point(Point::PreBind, &pod, "Success", took);
-        }
+        self.observe_point(Point::PreBind, &pod, "Success", took.unwrap_or_default());
     }
 
     /// Asks the first extender from a place of the configuration on that binds the pod; false if there is none, so that the
     /// plugins bind it.
     fn ask_binder(&mut self, uid: &Arc<str>, from: usize, now: Timestamp) -> bool {
         let Some(binding) = self.bindings.get(uid) else { return true };
-        let (pod, node) = (binding.pod.clone(), binding.node.clone());
-        let Some(extender) = self.binder(from, &pod) else {
+        let Some(extender) = self.binder(from, &binding.pod) else {
             self.bindings.change(uid, |binding| binding.stage = Stage::Bind(0, Pause::default()));
             return false;
         };
+        let (pod, node) = (binding.pod.clone(), binding.node.clone());
         self.bindings.change(uid, |binding| binding.stage = Stage::Extender(Binder::Configured(extender)));
         let question = ExtenderQuestion::Bind { pod, node };
         self.give(uid, vec![Effect::Ask { extender, question }], now);

@@ -56,6 +56,12 @@ use usage::QuotaState;
 /// - Where pods may go on more than 100 nodes, the best of the first 100 of them is taken. Upstream looks at all.
 /// - A pod that fits neither with a victim nor by the quota is one victim, where upstream fails the node.
 /// - `status.used` has the overhead of pods, is written a second after a change, and what it was told with is the quota's own name.
+/// - Where the API server does not have the definition of ElasticQuota, upstream does not start. Here there are no quotas until it is
+///   installed, which the log and `/readyz?verbose` say.
+/// - As upstream: `status.used` counts running pods, while pods count against a quota as soon as they have a node (the fix
+///   `quotaStatusPlaced` makes both the same); a resource that a quota does not name counts as 0 (`unlistedQuotaResources`); a victim that only
+///   the quota asks for does not count against budgets (`quotaBudgetViolations`). Guarantees are not compared with what nodes have, what
+///   is lent goes to whoever comes first, and victims are looked for on one node.
 #[derive(Debug)]
 pub struct CapacityScheduling;
 
@@ -89,7 +95,7 @@ impl Plugin for CapacityScheduling {
             .pods_by_namespace()
             .kind::<PodDisruptionBudget>()
             .required_kind::<ElasticQuota>()
-            .kind::<OldElasticQuota>()
+            .optional_kind::<OldElasticQuota>()
     }
 
     fn writes(&self) -> Writes {

@@ -10,7 +10,7 @@ use supercargo_framework::{
     Subject,
 };
 use supercargo_model::pod::PodPhase;
-use supercargo_model::{Kind, KindId, ObjectKey, Quantity, ResourceList, Timestamp};
+use supercargo_model::{Kind, KindId, ObjectKey, Quantity, ResourceList, StandingPod, Timestamp};
 
 use super::CapacityScheduling;
 use super::elastic_quota::{ElasticQuota, OldElasticQuota, Quota, quotas};
@@ -58,8 +58,11 @@ impl Observe for CapacityScheduling {
     fn observed(&self, context: &Context<'_>, change: &Change<'_>, acts: &mut Acts<'_>) {
         match change {
             Change::Pod { old, new } => {
-                let runs = |pod: &&supercargo_model::Pod| pod.phase() == PodPhase::Running;
-                if let Some(pod) = old.filter(runs).or(new.filter(runs)) {
+                let counts_placed = context.fixes.quota_status_placed;
+                let counts = |pod: &&supercargo_model::Pod| {
+                    pod.phase() == PodPhase::Running || (counts_placed && pod.node_name.is_some())
+                };
+                if let Some(pod) = old.filter(counts).or(new.filter(counts)) {
                     mark_stale(context, &pod.namespace, acts);
                 }
             }
@@ -67,6 +70,9 @@ impl Observe for CapacityScheduling {
                 let Some(quota) = quota_in(new) else { return };
                 if old.and_then(quota_in).is_none_or(|old| old.spec != quota.spec) {
                     warn(context, new.kind, &new.key, quota, acts);
+                }
+                if old.is_none() {
+                    warn_others(context, new.kind, &new.key, acts);
                 }
                 mark_stale(context, &new.key.namespace, acts);
             }
@@ -121,7 +127,11 @@ fn used(context: &Context<'_>, quota: &Quota<'_>) -> ResourceList {
     let named = spec.min.iter().chain(&spec.max).flat_map(ResourceList::iter);
     let mut used: ResourceList = named.map(|(name, _)| (name.clone(), Quantity::default())).collect();
     let pods = context.pods().by_namespace(quota.namespace);
-    for known in pods.iter().filter(|known| known.pod.phase() == PodPhase::Running) {
+    let counts_placed = context.fixes.quota_status_placed;
+    let counts = |known: &&StandingPod| {
+        known.pod.phase() == PodPhase::Running || (counts_placed && known.standing.has_node())
+    };
+    for known in pods.iter().filter(counts) {
         used.add(&known.pod.requests().list);
     }
     used
@@ -162,13 +172,7 @@ fn warn(context: &Context<'_>, kind: KindId, key: &ObjectKey, quota: &ElasticQuo
             )));
         }
     }
-    let counting = quotas(context).find(|counting| *counting.namespace == *key.namespace);
-    if let Some(counting) = counting.filter(|counting| counting.name != &*key.name || counting.kind != kind) {
-        notes.push(("DuplicateElasticQuota", format!(
-            "the namespace {} has another ElasticQuota, {}, which counts instead of this one; delete one of them",
-            key.namespace, counting.name
-        )));
-    }
+    notes.extend(duplicate(context, kind, key));
     if kind == OldElasticQuota::ID {
         let (old, new) = (OldElasticQuota::ID.group, ElasticQuota::ID.group);
         notes
@@ -176,6 +180,35 @@ fn warn(context: &Context<'_>, kind: KindId, key: &ObjectKey, quota: &ElasticQuo
     }
     for (reason, note) in notes {
         tell(kind, key, quota, true, reason, note, acts);
+    }
+}
+
+/// Why a quota does not count, if another one of its namespace does.
+fn duplicate(context: &Context<'_>, kind: KindId, key: &ObjectKey) -> Option<(&'static str, String)> {
+    let counting = quotas(context).find(|counting| *counting.namespace == *key.namespace)?;
+    let is_other = counting.name != &*key.name || counting.kind != kind;
+    is_other.then(|| {
+        let note = format!(
+            "the namespace {} has another ElasticQuota, {}, which counts instead of this one; delete one of them",
+            key.namespace, counting.name
+        );
+        ("DuplicateElasticQuota", note)
+    })
+}
+
+/// Tells of a quota that counted until this one came, on that quota.
+fn warn_others(context: &Context<'_>, kind: KindId, came: &ObjectKey, acts: &mut Acts<'_>) {
+    let objects = context.cluster.objects();
+    let new = objects.in_namespace::<ElasticQuota>(&came.namespace);
+    let new = new.map(|(name, quota)| (ElasticQuota::ID, name, quota));
+    let old = objects.in_namespace::<OldElasticQuota>(&came.namespace);
+    let old = old.map(|(name, quota)| (OldElasticQuota::ID, name, &quota.0));
+    let others = new.chain(old).filter(|(other, name, _)| *other != kind || *name != &*came.name);
+    for (other, name, quota) in others {
+        let key = ObjectKey { namespace: came.namespace.clone(), name: name.into() };
+        if let Some((reason, note)) = duplicate(context, other, &key) {
+            tell(other, &key, quota, true, reason, note, acts);
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use supercargo_framework::{
 };
 use supercargo_model::{NodeRef, Pod, Standing};
 
+use super::background;
 use super::memory::{GroupMemory, is_ahead};
 use super::pod_group::{Group, PodGroup};
 use super::resources::gap;
@@ -25,17 +26,7 @@ impl PreFilter for Coscheduling {
     }
 
     fn background(&self, context: &Context<'_>, pod: &Pod) -> Option<String> {
-        let group = Group::of_pod(context, pod)?;
-        let (name, missing) = (&group.full_name, group.object?.spec.min_member - group.size());
-        let gated = group.with_gates() + missing;
-        let plural = |count: i64| if count == 1 { "pod" } else { "pods" };
-        if missing > 0 {
-            Some(format!("the group {name} waits for {missing} more {}", plural(missing)))
-        } else if gated > 0 {
-            Some(format!("the group {name} waits for {gated} of its gated pods"))
-        } else {
-            None
-        }
+        background::background(context, pod)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod admitting;
 mod args;
+mod background;
 mod memory;
 mod pod_group;
 mod queueing;
@@ -73,6 +74,9 @@ const STUCK_PAUSE: Duration = Duration::from_secs(1);
 ///   Statuses are written a second after a change. What is odd about a group is told by an event: a `minMember` below 1 or above
 ///   65,535, a time-out below 0, and the API group's old name `scheduling.sigs.k8s.io`, which is read, too, with its label.
 /// - Waiting members that name another scheduler are not known.
+/// - As upstream: members that have completed do not count (the fix `completedMembers` counts them); a group with quorum of which one pod
+///   failed is Failed for ever (`podGroupQuorum`). Preemption looks at one member at a time, members of different priorities are tried apart,
+///   and `minResources` is compared with all nodes together, whatever their taints and however it is scattered.
 #[derive(Debug)]
 pub struct Coscheduling {
     args: CoschedulingArgs,
@@ -105,7 +109,7 @@ impl Plugin for Coscheduling {
         ];
         let of_node = [NodeField::Name, NodeField::Allocatable, NodeField::Requested, NodeField::Pods];
         let reads = reads.pod(&of_pod).node(&of_node).all_nodes().topology();
-        reads.finished_pods().time().memory().kind::<PodGroup>().kind::<OldPodGroup>()
+        reads.finished_pods().time().memory().kind::<PodGroup>().optional_kind::<OldPodGroup>()
     }
 
     fn writes(&self) -> Writes {

@@ -156,7 +156,9 @@ fn required(mut schema: Value, fields: &[&str]) -> Value {
 }
 
 fn list(description: &str, items: Value) -> Value {
-    json!({ "description": description, "type": "array", "items": items })
+    let mut schema = json!({ "description": description, "type": "array" });
+    schema["items"] = items;
+    schema
 }
 
 fn count(description: &str) -> Value {

@@ -1,12 +1,13 @@
-//! Numbers as Go's `strconv.ParseFloat` reads them, without their fractions.
+//! Numbers as Go's `strconv.ParseFloat` reads them, in whole units.
 
-/// The whole part of a number; none if the text is no number, or one that 64 bits do not hold.
-pub(super) fn parse(text: &str) -> Option<i64> {
+/// How many whole units of so many to a number; none if the text is no number, or one that 64 bits do not hold.
+pub(super) fn parse(text: &str, units: f64) -> Option<i64> {
     let digits = without_underscores(text)?;
     let value: f64 = match hexadecimal(&digits) {
         Some(value) => value?,
         None => digits.parse().ok()?,
     };
+    let value = value * units;
     // The limits themselves are powers of two, which floating point numbers hold; so is the one that stands for nodes that do not say.
     let is_held = value > i64::MIN as f64 && value < i64::MAX as f64;
     is_held.then_some(value as i64)
@@ -87,7 +88,7 @@ mod tests {
             ("1e", None),
             ("one", None),
         ] {
-            assert_eq!(parse(text), expected, "{text:?}");
+            assert_eq!(parse(text, 1.0), expected, "{text:?}");
         }
     }
 }

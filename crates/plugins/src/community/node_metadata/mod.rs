@@ -14,6 +14,8 @@ use go_time::Layout;
 
 /// The raw score of a node that does not have the label or the annotation, or has something else in it.
 const UNKNOWN: i64 = i64::MIN;
+/// What of a number counts, if its fractions are to.
+const THOUSANDTHS: f64 = 1_000.0;
 /// The layout of times if the arguments name none: RFC 3339.
 const LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
 
@@ -45,7 +47,8 @@ const LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
 /// With 10, 55 and 100, and a fourth node that does not say: 100, 50, 1 and 0 points.
 ///
 /// # Difference from upstream
-/// As upstream, fractions of numbers and of seconds are lost. Numbers that are far apart do not overflow. Times are compared with each
+/// As upstream, fractions of numbers and of seconds are lost; the fix `nodeMetadataFractions` counts thousandths of numbers. As upstream, a label
+/// cannot hold an RFC 3339 time, which has colons: name another `timestampFormat`, or an annotation. Numbers that are far apart do not overflow. Times are compared with each
 /// other and not with a clock, so that equal ones always get equal points.
 #[derive(Debug)]
 pub struct NodeMetadata {
@@ -128,9 +131,9 @@ impl NodeMetadata {
     }
 
     /// What a text says, the better the greater; none if it says nothing.
-    fn value(&self, text: &str) -> Option<i64> {
+    fn value(&self, text: &str, fractions: bool) -> Option<i64> {
         let value = if self.args.metadata_type == "Number" {
-            go_number::parse(text)?
+            go_number::parse(text, if fractions { THOUSANDTHS } else { 1.0 })?
         } else {
             self.layout.parse(text)?
         };
@@ -142,10 +145,11 @@ impl NodeMetadata {
 }
 
 impl Score for NodeMetadata {
-    fn score(&self, _: &Cycle<'_>, node: NodeRef<'_>) -> Result<i64, Status> {
+    fn score(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Result<i64, Status> {
+        let fractions = cycle.context.fixes.node_metadata_fractions;
         let key = &*self.args.metadata_key;
         let text = if self.is_label() { node.label(key) } else { node.annotations().label(key) };
-        Ok(text.and_then(|text| self.value(text)).unwrap_or(UNKNOWN))
+        Ok(text.and_then(|text| self.value(text, fractions)).unwrap_or(UNKNOWN))
     }
 
     fn normalize(&self, _: &Cycle<'_>, scores: &mut [NodeScore]) -> Status {

@@ -16,6 +16,19 @@ fn it_is_what_it_declares() {
 }
 
 #[test]
+fn fractions_count_if_they_are_asked_to() {
+    for (is_mended, expected) in [(false, ["a: 1", "b: 1", "c: 1"]), (true, ["a: 23", "b: 100", "c: 1"])] {
+        let mut scene = cluster();
+        scene.fixes.node_metadata_fractions = is_mended;
+        for (name, value) in [("a", "1.2"), ("b", "1.9"), ("c", "1")] {
+            scene = scene.with(node(name).label("rank", value));
+        }
+        let plugin = trial_with::<NodeMetadata>(args("Label", "Number", "Highest"));
+        assert_eq!(plugin.scores(&mut scene, pod("web")), expected, "mended: {is_mended}");
+    }
+}
+
+#[test]
 fn numbers_and_times_decide() {
     for (kind, strategy, values, expected) in [
         ("Number", "Highest", ["10", "55", "100", "-"], [1, 50, 100, 0]),

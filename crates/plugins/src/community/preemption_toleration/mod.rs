@@ -40,7 +40,9 @@ pub use policy::PriorityClass;
 /// Pods of priority 9999 evict pods of this class when those have been scheduled for an hour, pods of priority 10000 at once.
 ///
 /// # Difference from upstream
-/// All pods of one decision are judged at one time, where upstream's time may be that of another decision.
+/// All pods of one decision are judged at one time, where upstream's time may be that of another decision. As upstream, a less important pod
+/// whose PriorityClass is gone keeps everybody on its node, unless the fix `gonePriorityClass` is asked for; pods without a PriorityClass are
+/// not spared; and the time runs from when a pod was scheduled, not from when its containers started.
 #[derive(Debug)]
 pub struct PreemptionToleration {
     min_candidate_nodes_percentage: i32,

@@ -62,6 +62,9 @@ pub(super) fn is_spared(cycle: &Cycle<'_>, victim: &Pod) -> Result<bool, Status>
         return Ok(false);
     }
     let Some(class) = cycle.cluster().objects().get::<PriorityClass>("", name) else {
+        if cycle.context.fixes.gone_priority_class {
+            return Ok(false);
+        }
         return Err(Status::error(format!("priorityclass.scheduling.k8s.io {name:?} not found")));
     };
     if cycle.pod.spec.preemption_policy == PreemptionPolicy::Never {

@@ -1,7 +1,9 @@
 use serde_json::{Value, json};
 use supercargo_engine::{Rules, Thoroughness, evaluate};
 use supercargo_framework::Point;
-use supercargo_testkit::{PodBuilder, TestCluster, check_points, cluster, node, pod, problems_of, trial};
+use supercargo_testkit::{
+    PodBuilder, ReadsCheck, TestCluster, check_points, cluster, node, pod, problems_of, trial,
+};
 
 use super::*;
 use crate::kubernetes::NodeResourcesFit;
@@ -54,6 +56,10 @@ fn scene() -> TestCluster {
 #[test]
 fn it_is_what_it_declares() {
     check_points!(PreemptionToleration);
+    ReadsCheck::of::<PreemptionToleration>()
+        .object(class(8_000, &annotations("10000", "3600")))
+        .pod_value(PodField::PriorityClass, json!({ "spec": { "priorityClassName": "batch" } }))
+        .check();
 }
 
 #[test]
@@ -90,6 +96,10 @@ fn a_class_that_is_gone_is_an_error_of_the_node() {
     let (victims, said) = preempts(scene().with(victim(0)), pod("web").priority(9_000));
     assert!(victims.is_empty(), "{victims:?}");
     assert!(said.contains("priorityclass.scheduling.k8s.io \"batch\" not found"), "{said}");
+    let mut mended = scene().with(victim(0));
+    mended.fixes.gone_priority_class = true;
+    let (victims, said) = preempts(mended, pod("web").priority(9_000));
+    assert_eq!(victims, ["victim"], "{said}");
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub use profiles::{ClusterSeccompProfile, SeccompProfile};
 /// # Difference from upstream
 /// Profiles of later versions of the operator, which belong to no namespace, are found as well. What a profile says is read when
 /// a pod is scored, so that changed profiles count at once. Pods of the same name in two namespaces are two pods. Of several annotations that name
-/// profiles the first by name counts.
+/// profiles the first by name counts. As upstream, the profiles of init containers, and what `baseProfileName` names, do not count.
 #[derive(Debug)]
 pub struct SySched {
     args: SySchedArgs,
@@ -80,7 +80,7 @@ impl Plugin for SySched {
             .pod(&[PodField::SeccompProfiles, PodField::Annotations])
             .progress_of_pods()
             .kind::<SeccompProfile>()
-            .kind::<ClusterSeccompProfile>()
+            .optional_kind::<ClusterSeccompProfile>()
     }
 }
 

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 use supercargo_testkit::{
-    PodBuilder, TestCluster, args_of, check_points, cluster, node, pod, problems_of, trial,
+    PodBuilder, ReadsCheck, TestCluster, args_of, check_points, cluster, node, pod, problems_of, trial,
 };
 
 use super::*;
@@ -45,6 +45,16 @@ fn scene() -> TestCluster {
 #[test]
 fn it_is_what_it_declares() {
     check_points!(SySched);
+    let path = |path: &str| {
+        let profile = json!({ "type": "Localhost", "localhostProfile": path });
+        json!({ "spec": { "securityContext": { "seccompProfile": profile } } })
+    };
+    ReadsCheck::of::<SySched>()
+        .object(profile("default", "abd", "v1beta1", &["a", "b", "d"]))
+        .object(profile("", "xy", "v1", &["x", "y"]))
+        .pod_value(PodField::SeccompProfiles, path("operator/default/abd.json"))
+        .pod_value(PodField::SeccompProfiles, path("operator/xy.json"))
+        .check();
 }
 
 #[test]

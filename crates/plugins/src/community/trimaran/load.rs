@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use supercargo_framework::{Answer, NodeFacts, fact_kind};
+use supercargo_framework::{Answer, LeftOutReason, NodeFacts, fact_kind};
 use supercargo_model::names::resource;
 use supercargo_model::wire::null_default;
 use supercargo_model::{Kind, KindId, NodeRef};
+
+/// A load below this, in percent, is nonsense. Upstream takes any number; one that is a little below 0 is counted as upstream does.
+const LOAD_MIN: f64 = -100.0;
 
 /// Reads an answer.
 pub(super) type Read = fn(&Answer, &mut NodeFacts<NodeLoad>) -> Result<(), String>;
@@ -140,6 +143,9 @@ struct MetricWords {
 pub(super) fn read_watcher(answer: &Answer, nodes: &mut NodeFacts<NodeLoad>) -> Result<(), String> {
     let words: WatcherWords = answer.json()?;
     for (node, NodeWords { metrics }) in words.data.nodes {
+        let (metrics, absurd): (Vec<_>, Vec<_>) =
+            metrics.into_iter().partition(|metric| is_believable(metric.value));
+        absurd.iter().for_each(|_| nodes.leave_out(LeftOutReason::OutOfRange));
         if metrics.is_empty() {
             continue;
         }
@@ -157,6 +163,11 @@ pub(super) fn read_watcher(answer: &Answer, nodes: &mut NodeFacts<NodeLoad>) -> 
     Ok(())
 }
 
+/// Whether a percentage can be meant.
+fn is_believable(percent: f64) -> bool {
+    percent >= LOAD_MIN
+}
+
 /// Reads the four series of each node that Prometheus is asked for.
 pub(super) fn read_prometheus(answer: &Answer, nodes: &mut NodeFacts<NodeLoad>) -> Result<(), String> {
     let mut loads: BTreeMap<&str, (NodeLoad, supercargo_model::Timestamp)> = BTreeMap::new();
@@ -164,6 +175,10 @@ pub(super) fn read_prometheus(answer: &Answer, nodes: &mut NodeFacts<NodeLoad>) 
         let (Some(node), Some(sample)) = (series.label(answer.parameter("label")), series.latest()) else {
             continue;
         };
+        if !is_believable(sample.value * 100.0) {
+            nodes.leave_out(LeftOutReason::OutOfRange);
+            continue;
+        }
         let (load, at) = loads.entry(node).or_insert((NodeLoad::default(), sample.at));
         (load.window_end, *at) = (sample.at.nanoseconds().div_euclid(1_000_000_000), sample.at);
         let measured = match series.label("resource") {
@@ -182,6 +197,10 @@ pub(super) fn read_prometheus(answer: &Answer, nodes: &mut NodeFacts<NodeLoad>) 
 /// Reads what the metrics API says that nodes use.
 pub(super) fn read_node_metrics(answer: &Answer, nodes: &mut NodeFacts<NodeLoad>) -> Result<(), String> {
     for used in answer.node_metrics()? {
+        if used.milli_cpu < 0 || used.memory < 0 {
+            nodes.leave_out(LeftOutReason::OutOfRange);
+            continue;
+        }
         let usage = Usage { milli_cpu: used.milli_cpu, memory: used.memory };
         let window_end = used.at.nanoseconds().div_euclid(1_000_000_000);
         nodes.put_at(&used.node, NodeLoad { usage: Some(usage), window_end, ..NodeLoad::default() }, used.at);

@@ -1,6 +1,7 @@
 //! The load of a node as a share of what it has, with a pod on top of it.
 
-use supercargo_model::{NodeRef, Resources};
+use supercargo_model::NodeRef;
+use supercargo_model::names::resource;
 
 use super::load::Measured;
 
@@ -17,23 +18,41 @@ pub(super) struct Statistics {
 }
 
 impl Statistics {
-    /// Of cpu; none if nothing was measured.
-    pub(super) fn of_cpu(measured: Measured, node: NodeRef<'_>, requested: i64) -> Option<Self> {
-        Self::of(measured, node.allocatable().milli_cpu as f64, requested as f64)
+    /// Of cpu; none if nothing was measured. Percentages are of what the node gives to pods, as upstream, or of all that it has.
+    pub(super) fn of_cpu(
+        measured: Measured,
+        node: NodeRef<'_>,
+        requested: i64,
+        of_capacity: bool,
+    ) -> Option<Self> {
+        let allocatable = node.allocatable().milli_cpu as f64;
+        let whole =
+            if of_capacity { node.facts().capacity.amount(resource::CPU) as f64 } else { allocatable };
+        Self::of(measured, allocatable, whole, requested as f64)
     }
 
-    /// Of memory; none if nothing was measured.
-    pub(super) fn of_memory(measured: Measured, node: NodeRef<'_>, requested: i64) -> Option<Self> {
-        let Resources { memory, .. } = *node.allocatable();
-        Self::of(measured, memory as f64 * MEBIBYTE, requested as f64 * MEBIBYTE)
+    /// Of memory, in the same way.
+    pub(super) fn of_memory(
+        measured: Measured,
+        node: NodeRef<'_>,
+        requested: i64,
+        of_capacity: bool,
+    ) -> Option<Self> {
+        let allocatable = node.allocatable().memory as f64 * MEBIBYTE;
+        let whole = if of_capacity {
+            node.facts().capacity.amount(resource::MEMORY) as f64 * MEBIBYTE
+        } else {
+            allocatable
+        };
+        Self::of(measured, allocatable, whole, requested as f64 * MEBIBYTE)
     }
 
-    fn of(measured: Measured, capacity: f64, requested: f64) -> Option<Self> {
+    fn of(measured: Measured, capacity: f64, whole: f64, requested: f64) -> Option<Self> {
         measured.is_known.then(|| Statistics {
             capacity,
             requested,
-            used_average: measured.average * capacity / 100.0,
-            used_deviation: measured.deviation * capacity / 100.0,
+            used_average: measured.average * whole / 100.0,
+            used_deviation: measured.deviation * whole / 100.0,
         })
     }
 

@@ -1,9 +1,24 @@
 //! Whoever measures: what each of them answers becomes the load of nodes.
 
 use serde_json::json;
-use supercargo_testkit::{TestCluster, cluster, node, trial_with};
+use supercargo_testkit::{ReadsCheck, TestCluster, cluster, node, trial_with};
 
 use super::*;
+
+/// A check in clusters where the load of all nodes is known.
+pub(super) fn where_load_is_known(check: ReadsCheck) -> ReadsCheck {
+    let measured = |percent: i32| json!({ "average": percent, "deviation": 7, "isKnown": true, "first": percent, "last": percent });
+    let fact = |name: String, percent: i32| {
+        json!({
+            "apiVersion": "facts.supercargo.dev/v1alpha1", "kind": "NodeLoad", "metadata": { "name": name },
+            "cpu": measured(percent), "memory": measured(percent + 9), "windowEnd": 3_600,
+        })
+    };
+    // The nodes of random clusters, and what they may be called instead.
+    let names =
+        (0..4).flat_map(|index| ["n", "m"].map(|letter| (format!("{letter}{index}"), 20 * index + 5)));
+    names.fold(check, |check, (name, percent)| check.object(fact(name, percent)))
+}
 
 fn scene() -> TestCluster {
     let capacity = json!({ "status": { "capacity": { "cpu": "4", "memory": "8Gi" } } });
@@ -31,10 +46,14 @@ fn load_watcher_answers() {
     } } });
     let mut scene = scene();
     plugin.answer(&mut scene, "node-load", &text.to_string()).expect("it can be read");
-    let load = load(&scene).expect("the node was measured");
-    assert_eq!((load.cpu.average, load.cpu.deviation, load.window_end), (40.0, 5.0, 1_000));
-    assert_eq!((load.cpu.first, load.cpu.last), (Some(90.0), Some(40.0)));
-    assert_eq!((load.memory.average, load.memory.is_known), (30.0, true));
+    let measured = load(&scene).expect("the node was measured");
+    assert_eq!((measured.cpu.average, measured.cpu.deviation, measured.window_end), (40.0, 5.0, 1_000));
+    assert_eq!((measured.cpu.first, measured.cpu.last), (Some(90.0), Some(40.0)));
+    assert_eq!((measured.memory.average, measured.memory.is_known), (30.0, true));
+    let absurd =
+        json!({ "data": { "NodeMetricsMap": { "n1": { "metrics": [metric("CPU", "AVG", -500.0)] } } } });
+    plugin.answer(&mut scene, "node-load", &absurd.to_string()).expect("it can be read");
+    assert_eq!(load(&scene), None, "what cannot be meant is as if it were not said");
     for nonsense in ["<html>", "[]", r#"{"data":{"NodeMetricsMap":{"n1":{"metrics":[{"value":"much"}]}}}}"#] {
         assert!(plugin.answer(&mut scene, "node-load", nonsense).is_err(), "{nonsense}");
     }

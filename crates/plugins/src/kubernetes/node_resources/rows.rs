@@ -85,6 +85,10 @@ impl<'a> AskedColumn<'a> {
         (&self.allocatable[..count], &self.allocated[..count])
     }
 
+    fn reciprocals(&self) -> &'a [f64] {
+        self.columns.reciprocals(self.resource)
+    }
+
     fn shares(&self) -> &'a [f64] {
         self.columns.get(self.resource, Amount::RequestedShare)
     }
@@ -208,13 +212,30 @@ impl NullaryFnOnce for Shares<'_> {
         let Shares { one, other, share, scores } = self;
         let (one_has, one_taken) = one.rows(scores.len());
         let (other_has, other_taken) = other.rows(scores.len());
+        let (one_inverse, other_inverse) =
+            (&one.reciprocals()[..scores.len()], &other.reciprocals()[..scores.len()]);
         for (row, score) in scores.iter_mut().enumerate() {
-            let (one_share, one_counts) = percent(one_has[row], one_taken[row] + one.asked, share);
-            let (other_share, other_counts) = percent(other_has[row], other_taken[row] + other.asked, share);
+            let one_taken = one_taken[row] + one.asked;
+            let one_share = multiplied_percent(one_has[row], one_inverse[row], one_taken, share);
+            let other_taken = other_taken[row] + other.asked;
+            let other_share = multiplied_percent(other_has[row], other_inverse[row], other_taken, share);
             let sum = one_share + other_share;
-            *score = if one_counts & other_counts { sum / 2 } else { sum };
+            let has_both = (one_has[row] > 0.0) & (other_has[row] > 0.0);
+            // Half of a whole number, rounded down: a quarter less is never half-way between two.
+            *score = bits_of(if has_both { nearest(sum * 0.5 - 0.25) } else { sum });
         }
     }
+}
+
+/// The same as [`percent`], as a floating point number, without a division.
+///
+/// The product with the reciprocal is off by less than one in a billion, so that the nearest whole number is the quotient rounded down, or
+/// the one above it; which of them, the remainder says. All amounts are whole and exact, so the remainder is, too.
+#[inline(always)]
+fn multiplied_percent(allocatable: f64, inverse: f64, taken: f64, share: Share) -> f64 {
+    let hundredfold = part(allocatable, taken, share) * PERCENT;
+    let nearest = nearest(hundredfold * inverse);
+    if nearest * allocatable > hundredfold { nearest - 1.0 } else { nearest }
 }
 
 /// The mean of the shares of several resources, by weight; one that a node does not have does not count for it.
@@ -268,12 +289,18 @@ pub(super) fn share_score(columns: &[Option<(i64, AskedNumber)>; COLUMNS_MAX], s
 /// The share in percent, and whether the node has the resource at all.
 #[inline(always)]
 fn percent(allocatable: f64, taken: f64, share: Share) -> (i32, bool) {
-    let part = match share {
+    let has_any = allocatable > 0.0;
+    let hundredfold = part(allocatable, taken, share) * PERCENT;
+    (whole(hundredfold / if has_any { allocatable } else { 1.0 }), has_any)
+}
+
+/// The part of a resource that counts.
+#[inline(always)]
+fn part(allocatable: f64, taken: f64, share: Share) -> f64 {
+    match share {
         Share::Free => at_least_0(allocatable - taken),
         Share::Taken => at_most(taken, allocatable),
-    };
-    let has_any = allocatable > 0.0;
-    (whole(part * PERCENT / if has_any { allocatable } else { 1.0 }), has_any)
+    }
 }
 
 /// How even the use of two resources is with the pod, compared with how even it is without.
@@ -342,10 +369,21 @@ const ONE_APART: f64 = (1_u64 << 52) as f64;
 /// numbers of all kinds, which keeps the compiler from doing several at a time.
 #[inline(always)]
 fn whole(number: f64) -> i32 {
-    let nearest = (number + ONE_APART) - ONE_APART;
-    let below = if nearest > number { nearest - 1.0 } else { nearest };
-    // Here the lowest bits are the whole number.
-    (below + ONE_APART).to_bits() as i32
+    let nearest = nearest(number);
+    bits_of(if nearest > number { nearest - 1.0 } else { nearest })
+}
+
+/// The whole number next to one that is not large.
+#[inline(always)]
+fn nearest(number: f64) -> f64 {
+    (number + ONE_APART) - ONE_APART
+}
+
+/// A whole number that is neither negative nor large.
+#[inline(always)]
+fn bits_of(whole: f64) -> i32 {
+    // Where numbers are one apart, the lowest bits are the whole number.
+    (whole + ONE_APART).to_bits() as i32
 }
 
 // Unlike the functions of the language, these need not mind numbers that are none.

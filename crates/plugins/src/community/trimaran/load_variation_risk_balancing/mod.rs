@@ -35,7 +35,10 @@ use crate::community::requests::plain_amounts;
 /// With a load of 40 % that deviates by 10 %, a node of 4 cores gets 63 points for a pod of 1 core.
 ///
 /// # Difference from upstream
-/// A measurement counts for five minutes, where upstream keeps the last one for ever.
+/// A measurement counts for five minutes, where upstream keeps the last one for ever. Prometheus' series and the label that names the node can
+/// be chosen, and nodes are found by their addresses as well. As upstream, percentages of what a node has are taken for percentages of what
+/// it gives to pods, unless the fix `loadOfCapacity` is asked for; a node without a measurement gets no points; and pods that came since
+/// the last measurement do not count.
 #[derive(Debug)]
 pub struct LoadVariationRiskBalancing {
     args: LoadVariationRiskBalancingArgs,
@@ -115,9 +118,10 @@ impl Score for LoadVariationRiskBalancing {
     fn score(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Result<i64, Status> {
         let Some(load) = cycle.object_of::<NodeLoad>(node) else { return Ok(0) };
         let [cpu, memory] = plain_amounts(&cycle.pod.spec);
-        let cpu = Statistics::of_cpu(load.cpu_of(node), node, cpu).map(|cpu| self.points(&cpu));
-        let memory =
-            Statistics::of_memory(load.memory_of(node), node, memory).map(|memory| self.points(&memory));
+        let of_capacity = cycle.context.fixes.load_of_capacity;
+        let cpu = Statistics::of_cpu(load.cpu_of(node), node, cpu, of_capacity).map(|cpu| self.points(&cpu));
+        let memory = Statistics::of_memory(load.memory_of(node), node, memory, of_capacity)
+            .map(|memory| self.points(&memory));
         let points = match (cpu, memory) {
             (Some(cpu), Some(memory)) => cpu.min(memory),
             (one, other) => one.or(other).unwrap_or(0.0).max(0.0),

@@ -46,7 +46,9 @@ const LIMIT_WEIGHT: f64 = 0.5;
 /// ```
 ///
 /// # Difference from upstream
-/// A measurement counts for five minutes, where upstream keeps the last one for ever.
+/// A measurement counts for five minutes, where upstream keeps the last one for ever. As upstream, percentages of what a node has are taken
+/// for percentages of what it gives to pods, unless the fix `loadOfCapacity` is asked for; a node without a measurement gets no points; and
+/// pods that came since the last measurement do not count as load.
 #[derive(Debug)]
 pub struct LowRiskOverCommitment {
     args: LowRiskOverCommitmentArgs,
@@ -99,7 +101,7 @@ impl Plugin for LowRiskOverCommitment {
     fn reads(&self) -> Reads {
         Reads::nothing()
             .pod(&[PodField::Requests])
-            .node(&[NodeField::Allocatable, NodeField::Capacity, NodeField::Pods])
+            .node(&[NodeField::Allocatable, NodeField::Capacity, NodeField::Pods, NodeField::Requested])
             .query(self.args.metric_provider.query(self.args.watcher_address.as_deref()))
     }
 }
@@ -138,15 +140,15 @@ impl Score for LowRiskOverCommitment {
             request_before: others[index],
             limit_before: other_limits[index],
         };
-        let allocatable = node.allocatable();
+        let (allocatable, of_capacity) = (node.allocatable(), cycle.context.fixes.load_of_capacity);
         let cpu = risk::of(
             committed(0, allocatable.milli_cpu),
-            Statistics::of_cpu(load.cpu_of(node), node, 0),
+            Statistics::of_cpu(load.cpu_of(node), node, 0, of_capacity),
             weighing(resource::CPU),
         );
         let memory = risk::of(
             committed(1, allocatable.memory),
-            Statistics::of_memory(load.memory_of(node), node, 0),
+            Statistics::of_memory(load.memory_of(node), node, 0, of_capacity),
             weighing(resource::MEMORY),
         );
         Ok(((1.0 - cpu.max(memory)) * MAX_NODE_SCORE as f64).round() as i64)

@@ -1,12 +1,14 @@
 use serde_json::json;
-use supercargo_testkit::{args_of, check_points, cluster, node, pod, trial_with};
+use supercargo_testkit::{ReadsCheck, args_of, check_points, cluster, node, pod, trial_with};
 
 use super::*;
 use crate::community::trimaran::Measured;
+use crate::community::trimaran::tests::where_load_is_known;
 
 #[test]
 fn it_is_what_it_declares() {
     check_points!(LowRiskOverCommitment);
+    where_load_is_known(ReadsCheck::with_args::<LowRiskOverCommitment>(json!({}))).check();
 }
 
 #[test]

@@ -47,6 +47,8 @@ const UNKNOWN: i64 = i64::MAX;
 /// The model stands in the arguments; upstream also reads a file that the environment variable `NODE_POWER_MODEL` names. A
 /// measurement counts for five minutes, where upstream keeps the last one for ever. As upstream, a node without a model or a measurement,
 /// or that the pod would overload, counts as one where the pod costs nothing, which is best; the fix `peaksUnknownNodes` gives it 0 points.
+/// More than 9,223 watts count as so many, where upstream's numbers overflow. As upstream, memory and pods that came since the last measurement do
+/// not count.
 #[derive(Debug)]
 pub struct Peaks {
     args: PeaksArgs,

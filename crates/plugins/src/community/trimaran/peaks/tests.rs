@@ -1,8 +1,9 @@
 use serde_json::{Value, json};
-use supercargo_testkit::{check_points, cluster, node, pod, problems_of, trial_with};
+use supercargo_testkit::{ReadsCheck, check_points, cluster, node, pod, problems_of, trial_with};
 
 use super::*;
 use crate::community::trimaran::Measured;
+use crate::community::trimaran::tests::where_load_is_known;
 
 fn args() -> Value {
     let flat = json!({ "k0": 150.0, "k1": -30.0, "k2": -0.02 });
@@ -18,6 +19,9 @@ fn load(percent: f64) -> NodeLoad {
 #[test]
 fn it_is_what_it_declares() {
     check_points!(Peaks);
+    let model = json!({ "k0": 100.0, "k1": -50.0, "k2": -0.05 });
+    let args = json!({ "WatcherAddress": "http://load-watcher", "NodePowerModel": { "n0": model, "m1": model, "n2": model } });
+    where_load_is_known(ReadsCheck::with_args::<Peaks>(args)).check();
 }
 
 #[test]

@@ -47,8 +47,9 @@ const DEFAULT_MILLI_CPU: i64 = 1_000;
 /// # Difference from upstream
 /// A measurement counts for five minutes, where upstream keeps the last one for ever. A pod counts on top of what was measured until
 /// a measurement covers it, not for some minutes; and pods that were scheduled before this scheduler started count from then, where
-/// upstream takes all of them to have come when it started. As upstream, a target above 100 gives points that no node may have, and
-/// pods cannot be scheduled.
+/// upstream takes all of them to have come when it started. Each profile has arguments of its own, where upstream's last profile has them
+/// for all. A load below -100 % is left out. As upstream, a target above 100, or a load far enough below 0, gives points that no node may
+/// have, and pods cannot be scheduled; the fix `targetLoadPoints` keeps points within 0 and 100. As upstream, memory does not count.
 #[derive(Debug)]
 pub struct TargetLoadPacking {
     args: TargetLoadPackingArgs,
@@ -162,7 +163,9 @@ impl Score for TargetLoadPacking {
         } else {
             100.0 * (used + predicted as f64 + unmeasured as f64) / capacity
         };
-        Ok(self.points(used))
+        let points = self.points(used);
+        let is_mended = cycle.context.fixes.target_load_points;
+        Ok(if is_mended { points.clamp(0, MAX_NODE_SCORE) } else { points })
     }
 
     fn normalization(&self) -> Normalization {

@@ -1,8 +1,9 @@
 use serde_json::{Value, json};
-use supercargo_testkit::{check_points, cluster, node, pod, problems_of, trial_with};
+use supercargo_testkit::{ReadsCheck, check_points, cluster, node, pod, problems_of, trial_with};
 
 use super::*;
 use crate::community::trimaran::Measured;
+use crate::community::trimaran::tests::where_load_is_known;
 
 fn args() -> Value {
     json!({ "watcherAddress": "http://load-watcher" })
@@ -16,6 +17,7 @@ fn load(percent: f64) -> NodeLoad {
 #[test]
 fn it_is_what_it_declares() {
     check_points!(TargetLoadPacking);
+    where_load_is_known(ReadsCheck::with_args::<TargetLoadPacking>(args())).check();
 }
 
 #[test]
@@ -37,6 +39,22 @@ fn nodes_are_filled_up_to_the_target_and_avoided_beyond() {
     let limited = pod("web").container(json!({ "resources": { "limits": { "cpu": "1500m" } } }));
     assert_eq!(scores(25.0, limited), "a: 100, b: 0", "limits count as they are");
     assert_eq!(scores(30.0, pod("web")), "a: 100, b: 0", "who says nothing is expected to use a core");
+}
+
+#[test]
+fn points_are_kept_within_their_range_if_that_is_asked_for() {
+    let args = |target: i64| json!({ "watcherAddress": "http://load-watcher", "targetUtilization": target });
+    let capacity = json!({ "status": { "capacity": { "cpu": "10" } } });
+    for (target, percent, expected, mended) in
+        [(40, -50.0, "a: -13", "a: 0"), (150, 0.0, "a: 145", "a: 100"), (40, 10.0, "a: 78", "a: 78")]
+    {
+        for (is_mended, expected) in [(false, expected), (true, mended)] {
+            let mut scene = cluster().with(node("a").with(capacity.clone())).fact("a", load(percent));
+            scene.fixes.target_load_points = is_mended;
+            let said = trial_with::<TargetLoadPacking>(args(target)).scores(&mut scene, pod("web").cpu("1"));
+            assert_eq!(said, [expected], "{percent} % with a target of {target}, mended: {is_mended}");
+        }
+    }
 }
 
 #[test]

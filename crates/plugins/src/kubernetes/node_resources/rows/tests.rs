@@ -20,6 +20,23 @@ fn whole_parts() {
     }
 }
 
+proptest! {
+    #[test]
+    fn a_product_with_the_reciprocal_is_as_good_as_a_quotient(
+        has in prop_oneof![0..1000i64, 0..=EXACT_AMOUNT_MAX],
+        part in prop_oneof![(0..=100i64).prop_map(Err), (0..=EXACT_AMOUNT_MAX).prop_map(Ok)],
+    ) {
+        // Where an amount is a whole percentage of another, the product is next to a whole number, on either side.
+        let taken = part.unwrap_or_else(|percent| has / 100 * percent);
+        let inverse = if has > 0 { (has as f64).recip() } else { 0.0 };
+        let percent_of = |part: i64| if has > 0 { part * 100 / has } else { 0 };
+        for (share, part) in [(Share::Free, (has - taken).max(0)), (Share::Taken, taken.min(has))] {
+            let found = multiplied_percent(has as f64, inverse, taken as f64, share);
+            prop_assert_eq!(found as i64, percent_of(part), "{} of {}", part, has);
+        }
+    }
+}
+
 /// Amounts of cpu in thousandths, memory and storage: none, few that meet each other, and any.
 fn amounts() -> impl Strategy<Value = [u64; 3]> {
     let amount = |most: u64| prop_oneof![Just(0), (1..6u64).prop_map(move |part| most / 5 * part), 0..=most];
