@@ -284,6 +284,14 @@ fn costs_are_worked_out_from_measurements() {
     world.put(member("web-0", "web"));
     world.run();
     assert_eq!(world.node_of("web-0").map(|node| &node[..6]), Some("west-2"), "4 is near enough, 35 is not");
+    world.put(measured(&[("west-1-a", "east-1-a", "9")]));
+    world.pass(2);
+    assert_eq!(
+        written(&world, "NetperfCosts"),
+        ["east>west:9", "west>east:9"],
+        "that pods have moved, which waits for a minute, holds nothing up"
+    );
+    world.put(measured(&[("west-1-a", "east-1-a", "9"), ("west-1-a", "west-2-b", "4")]));
     world.pass(120);
     let weights = world.object("NetworkTopology nt-default")["spec"]["weights"][1].to_string();
     assert!(weights.contains(r#""bandwidthAllocated":"100M""#), "what pods ask for is added up: {weights}");

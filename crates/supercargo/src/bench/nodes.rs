@@ -77,7 +77,7 @@ impl NodeMaker {
         let mut words = self.models[number % self.models.len()].clone();
         let name = node_name(number);
         let rack = (self.kind == NodeKind::Racked).then(|| format!("rack-{}", number % RACKS));
-        let region = (self.kind == NodeKind::Regional).then(|| number / ZONES % REGIONS);
+        let region = (self.kind == NodeKind::Regional).then_some(number / ZONES % REGIONS);
         let zone = match region {
             Some(region) => zone_name(region, number % ZONES),
             None => format!("moon-{}", number % ZONES + 1),

@@ -116,11 +116,12 @@ fn shortest_paths<'a>(averages: &Averages<'a>) -> Option<Paths<'a>> {
     for over in 0..places.len() {
         for from in 0..places.len() {
             let Some(first) = costs[from][over] else { continue };
-            for to in 0..places.len() {
-                let Some(second) = costs[over][to] else { continue };
+            let onward = costs[over].clone();
+            for (known, second) in costs[from].iter_mut().zip(onward) {
+                let Some(second) = second else { continue };
                 let whole = first.saturating_add(second);
-                if costs[from][to].is_none_or(|known| whole < known) {
-                    costs[from][to] = Some(whole);
+                if known.is_none_or(|known| whole < known) {
+                    *known = Some(whole);
                 }
             }
         }

@@ -60,10 +60,15 @@ pub(in super::super) fn mark_stale<M: KeepsTrue>(
     pause: Duration,
     acts: &mut Acts<'_>,
 ) {
-    let is_marked = |memory: &M| memory.objects().names.find(|known| (**known).cmp(name)).is_some();
-    if !acts.recall::<M>().is_some_and(is_marked) {
+    let at = context.now.after(pause);
+    // What waits for something slow is looked at sooner if something quick happens meanwhile.
+    let is_in_time = |memory: &M| {
+        let StaleObjects { names, wakes_at, .. } = memory.objects();
+        wakes_at.is_some_and(|planned| planned <= at) && names.find(|known| (**known).cmp(name)).is_some()
+    };
+    if !acts.recall::<M>().is_some_and(is_in_time) {
         acts.memory::<M>().objects_mut().names.insert(name.to_owned(), ());
-        plan_wake::<M>(context.now.after(pause), acts);
+        plan_wake::<M>(at, acts);
     }
 }
 
