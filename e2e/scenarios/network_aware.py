@@ -2,10 +2,9 @@
 objects are kept true by the scheduler; with the definitions of `deploy/crds` and the rights that `supercargo rbac` prints."""
 
 from harness.case import ours_only
+from harness.community import NAME, Community
 from harness.objects import node, node_of, pod
 from harness.processes import wait
-
-from .community import NAME, Community
 
 APP_GROUP = "appgroup.diktyo.x-k8s.io"
 WORKLOAD = "appgroup.diktyo.x-k8s.io.workload"

@@ -6,9 +6,9 @@ import subprocess
 from harness import settings
 from harness.case import ours_only
 from harness.client import ApiError
+from harness.community import NAME, Community
 from harness.objects import node, node_of, pod
 from harness.processes import wait
-from scenarios.community import NAME, Community
 
 KIND = "noderesourcetopologies"
 API_VERSION = "topology.node.k8s.io/v1alpha2"
