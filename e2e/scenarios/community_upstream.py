@@ -39,6 +39,8 @@ class GangScenarios(Upstream):
             number = counts[prefix] = counts.get(prefix, -1) + 1
             labels = {GROUP_LABEL: group} if group else {}
             self.create("pods", pod(f"{prefix}-{number}", labels=labels, priority_class=importance, schedulerName=NAME, requests=amounts))
+        # It finds all of them: who comes while others have their nodes already may take the place of some of a group only.
+        scheduler = self.start()
         names = lambda prefix: [f"{prefix}-{number}" for number in range(counts[prefix] + 1)]
         is_bound = lambda name: (found := self.pod(name)) and node_of(found)
         for name in (name for prefix in run for name in names(prefix)):
@@ -47,12 +49,12 @@ class GangScenarios(Upstream):
             # It was tried, or it had to go for those that run.
             wait(f"{name} was refused", lambda: not self.pod(name) or self.events(name, "FailedScheduling"), 20, say=lambda: self.why(name))
             self.assertFalse(is_bound(name), name)
+        scheduler.process.kill()
         self.clear("pods", "podgroups", "events")
 
     def test_the_scenarios_of_upstream(self):
         three, hundred, fifty = range(3), {"memory": "100"}, {"memory": "50"}
         self.create("nodes", node("only", cpu="64", memory="300"))
-        self.start()
         first, second = [("g1", fifty, "mid")] * 3, [("g2", hundred, "mid")] * 4
         interleaved = [each for pair in zip(first, second) for each in pair] + second[3:]
         third = [("g3", hundred, "mid")] * 4
@@ -96,7 +98,6 @@ class GangScenarios(Upstream):
 
     def test_a_group_that_backs_off_lets_others_go(self):
         self.create("nodes", node("large", cpu="6"), *(node(f"small-{number}", cpu="2") for number in range(3)))
-        self.start()
         self.play({"g1": (6, {}), "g2": (1, {})}, [("g1", {"cpu": "4"}, "mid")] * 6 + [("g2", {"cpu": "2"}, "mid")], ["g2"])
 
 
