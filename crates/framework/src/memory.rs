@@ -18,8 +18,8 @@ pub use saved::{
 
 /// Something a plugin remembers from one cycle to the next.
 ///
-/// A value is copied before it is changed while somebody looks at its last state, which is so in every step that a scheduler
-/// takes. What may grow belongs into a [`SharedMap`](crate::SharedMap), of which only the entry is copied that changes.
+/// A value is copied before it is changed while somebody looks at its last state, which is so in every step of a pod's cycle, and seldom
+/// where a plugin observes. What may grow belongs into a [`SharedMap`](crate::SharedMap), of which only the entry is copied that changes.
 pub trait Memory: Clone + Default + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The name it is saved under; unique among all plugins.
     const NAME: &'static str;
