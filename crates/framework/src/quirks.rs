@@ -177,6 +177,18 @@ quirks! {
         fix: "It counts as any other.",
         reference: "scheduler-plugins §1.8"
     }
+    quota_sidecars "quotaSidecars" {
+        upstream: "To CapacityScheduling, a sidecar is an init container that ends before the others begin, and what a pod asks for as a \
+                   whole does not count.",
+        fix: "Both count against quotas as NodeResourcesFit counts them.",
+        reference: "scheduler-plugins §0.5"
+    }
+    quota_evictions "quotaEvictions" {
+        upstream: "CapacityScheduling fails a node where a victim that does not fit beside the pod goes while pods that are nominated elsewhere \
+                   exceed the quota, and evicts nobody there: it takes the victim off the node twice.",
+        fix: "Such a pod is a victim as any other.",
+        reference: "scheduler-plugins §1.8"
+    }
     pod_group_quorum "podGroupQuorum" {
         upstream: "A PodGroup of which one pod has failed is Failed, for ever, though minMember of its pods run or have \
                    succeeded.",
@@ -212,6 +224,12 @@ quirks! {
         upstream: "NodeResourceTopologyMatch takes a node that says that it has one NUMA node at most for one that may have eight.",
         fix: "It is believed.",
         reference: "scheduler-plugins §4.10"
+    }
+    numa_node_points "numaNodePoints" {
+        upstream: "NodeResourceTopologyMatch's strategy LeastNUMANodes gives points below 0 to a node that has more NUMA nodes than it \
+                   says that it may have, and pods that meet such a node cannot be scheduled.",
+        fix: "Such a node gets no points.",
+        reference: "scheduler-plugins §4.6"
     }
     app_group_namespaces "appGroupNamespaces" {
         upstream: "NetworkOverhead and TopologicalSort look for the AppGroup of a pod in the namespaces of their arguments, and take \
@@ -263,6 +281,18 @@ quirks! {
                    it gives to pods.",
         fix: "The load is a percentage of what the node has.",
         reference: "scheduler-plugins §6.9"
+    }
+    recent_pods_load "recentPodsLoad" {
+        upstream: "LoadVariationRiskBalancing, LowRiskOverCommitment and Peaks do not count pods that came to a node since its load was \
+                   measured, so that all pods of a burst go to the same nodes.",
+        fix: "Pods that have not started, or have started less than a minute before the end of the measurement, count with what they \
+              request on top of it.",
+        reference: "scheduler-plugins §6.9"
+    }
+    all_seccomp_profiles "allSeccompProfiles" {
+        upstream: "SySched leaves out the seccomp profiles of init containers, and the profile that `baseProfileName` of another names.",
+        fix: "They count as well.",
+        reference: "scheduler-plugins §9"
     }
     node_metadata_fractions "nodeMetadataFractions" {
         upstream: "NodeMetadata drops the fractions of numbers, so 1.2 and 1.9 are the same.",

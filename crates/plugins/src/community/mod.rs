@@ -6,6 +6,7 @@
 pub mod capacity_scheduling;
 pub mod coscheduling;
 mod definitions;
+mod go_number;
 pub mod network_aware;
 mod network_overhead;
 mod node_metadata;

@@ -65,7 +65,9 @@ enum Field {
     },
     /// A separator and any number of digits, or nothing.
     FractionIfAny,
-    Half,
+    Half {
+        is_lower: bool,
+    },
     Zone {
         is_z_for_utc: bool,
         has_colons: bool,
@@ -111,8 +113,8 @@ const FIELDS: [(&str, Field); 33] = [
     ("3", Field::HalfDayHour { is_padded: false }),
     ("4", Field::Minute { is_padded: false }),
     ("5", Field::Second { is_padded: false }),
-    ("PM", Field::Half),
-    ("pm", Field::Half),
+    ("PM", Field::Half { is_lower: false }),
+    ("pm", Field::Half { is_lower: true }),
     ("-07:00:00", zone(false, true, 3)),
     ("-070000", zone(false, false, 3)),
     ("-07:00", zone(false, true, 2)),
@@ -254,24 +256,18 @@ impl Parts {
                 digits(digits_at, count)?.1
             }
             Field::FractionIfAny => fraction_if_any(text),
-            Field::Half => {
+            Field::Half { is_lower } => {
                 let (half, rest) = text.split_at_checked(2)?;
-                self.is_afternoon = match half {
-                    "AM" | "am" => Some(false),
-                    "PM" | "pm" => Some(true),
-                    _ => return None,
-                };
+                let names = if is_lower { ["am", "pm"] } else { ["AM", "PM"] };
+                self.is_afternoon = Some(names.iter().position(|name| *name == half)? == 1);
                 rest
             }
             Field::Zone { is_z_for_utc, has_colons, parts } => match text.strip_prefix('Z') {
                 Some(rest) if is_z_for_utc => rest,
                 _ => self.read_offset(text, has_colons, parts)?,
             },
-            Field::ZoneName => {
-                let length = text.bytes().take_while(u8::is_ascii_uppercase).count();
-                // What nobody knows stands for no offset, as upstream.
-                (3..=5).contains(&length).then(|| &text[length..])?
-            }
+            // What nobody knows stands for no offset, as upstream.
+            Field::ZoneName => &text[zone_name_length(text)?..],
         };
         Some(rest)
     }
@@ -331,6 +327,34 @@ fn within<'a>(
 ) -> Option<&'a str> {
     *field = value;
     range.contains(&value).then_some(rest)
+}
+
+/// How long the name of a time zone is at the beginning of a text, if there is one: three capitals, four or five that end in `T`, a few
+/// others, and hours such as `+03` instead of a name or after `GMT`.
+fn zone_name_length(text: &str) -> Option<usize> {
+    if ["ChST", "MeST", "WITA"].iter().any(|name| text.starts_with(name)) {
+        return Some(4);
+    }
+    if let Some(rest) = text.strip_prefix("GMT") {
+        return Some(3 + hours_length(rest).unwrap_or(0));
+    }
+    if text.starts_with("UTC") {
+        return Some(3);
+    }
+    let capitals = text.bytes().take_while(u8::is_ascii_uppercase).count();
+    match capitals {
+        3 => Some(3),
+        4 | 5 => text[..capitals].ends_with('T').then_some(capitals),
+        _ => hours_length(text).filter(|_| text.len() >= 3),
+    }
+}
+
+/// How long hours with a sign are, up to 23 of them.
+fn hours_length(text: &str) -> Option<usize> {
+    let hours = text.strip_prefix(['+', '-'])?;
+    let length = hours.bytes().take_while(u8::is_ascii_digit).count();
+    let count: u64 = hours[..length].parse().ok()?;
+    (count <= 23).then_some(1 + length)
 }
 
 /// Exactly so many digits.
@@ -416,7 +440,17 @@ mod tests {
             ("Jan_2_2006", "Nov_1_2025", None),
             ("January 2, 2006", "November   1, 2025", Some(1_761_955_200)),
             ("Mon Jan 2 15:04:05 MST 2006", "Sat Nov 1 00:00:00 UTC 2025", Some(1_761_955_200)),
+            ("2006-01-02 MST", "2025-11-01 WITA", Some(1_761_955_200)),
+            ("2006-01-02 MST", "2025-11-01 ChST", Some(1_761_955_200)),
+            ("2006-01-02 MST", "2025-11-01 GMT+3", Some(1_761_955_200)),
+            ("2006-01-02 MST", "2025-11-01 GMT+24", None),
+            ("2006-01-02 MST", "2025-11-01 -03", Some(1_761_955_200)),
+            ("2006-01-02 MST", "2025-11-01 +3", None),
+            ("2006-01-02 MST", "2025-11-01 XYZW", None),
+            ("2006-01-02 MST", "2025-11-01 AB", None),
             ("02.01.06 3:04PM", "01.11.25 12:00AM", Some(1_761_955_200)),
+            ("02.01.06 3:04PM", "01.11.25 12:00am", None),
+            ("02.01.06 3:04pm", "01.11.25 12:00am", Some(1_761_955_200)),
             ("2006 002", "2025 305", Some(1_761_955_200)),
             ("2006 __2", "2025  32", Some(1_738_368_000)),
             ("2006-01-02T15-04-05Z", "2025-11-01T00-00-00Z", Some(1_761_955_200)),

@@ -1,6 +1,5 @@
 //! Nodes by a number or a time in a label or an annotation.
 
-mod go_number;
 mod go_time;
 
 use serde::{Deserialize, Serialize};
@@ -10,6 +9,7 @@ use supercargo_framework::{
 };
 use supercargo_model::{LabelLookup, NodeRef};
 
+use crate::community::go_number;
 use go_time::Layout;
 
 /// The raw score of a node that does not have the label or the annotation, or has something else in it.
@@ -18,6 +18,9 @@ const UNKNOWN: i64 = i64::MIN;
 const THOUSANDTHS: f64 = 1_000.0;
 /// The layout of times if the arguments name none: RFC 3339.
 const LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
+/// A time in 1733, in Unix seconds. Upstream's ages are no more than 292 years, so it sees no difference between times before that; a layout
+/// without a year means the year 0.
+const OLDEST: i64 = -7_456_000_000;
 
 /// # What
 /// Prefers nodes by a label or an annotation that holds a number, the highest or the lowest, or a time, the newest or the oldest. The
@@ -135,7 +138,7 @@ impl NodeMetadata {
         let value = if self.args.metadata_type == "Number" {
             go_number::parse(text, if fractions { THOUSANDTHS } else { 1.0 })?
         } else {
-            self.layout.parse(text)?
+            self.layout.parse(text)?.max(OLDEST)
         };
         match &*self.args.scoring_strategy {
             "Lowest" | "Oldest" => Some(-value),

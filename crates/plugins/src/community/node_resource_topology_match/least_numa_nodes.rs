@@ -10,6 +10,8 @@ use super::wants::{all_containers, of_zones, pod_requests};
 
 /// How far zones are from each other if nobody says: as far as can be.
 const FARTHEST: i64 = 255;
+/// Zones that are as far from each other, or farther, are not taken together, as upstream.
+const TOO_FAR: f32 = 256.0;
 /// So many sets of zones of one size are looked at. A node with more of them, which has some twenty zones, gets no points for pods that
 /// need so many.
 const SETS_MAX: usize = 1 << 16;
@@ -49,8 +51,9 @@ pub(super) fn points(spec: &PodSpec, topology: &NodeResourceTopology, fixes: Fix
     let Some(found) = found else { return 0 };
     let unit = MAX_NODE_SCORE / topology.manager.max_numa_nodes(fixes.single_numa_node_maximum);
     let nearest = if found.are_nearest { unit / 2 } else { 0 };
-    // A node that has more zones than it says gets no less than nothing.
-    (MAX_NODE_SCORE - found.places.len() as i64 * unit + nearest).max(0)
+    let points = MAX_NODE_SCORE - found.places.len() as i64 * unit + nearest;
+    // As upstream, a node that has more zones than it says may get less than nothing.
+    if fixes.numa_node_points { points.max(0) } else { points }
 }
 
 /// Zones that have what somebody asks for, by their places.
@@ -86,7 +89,7 @@ fn nearest_zones(zones: &[Zone], requests: &ResourceList) -> Option<Zones> {
             if distance == least {
                 return Some(Zones { places: set, are_nearest: true });
             }
-            if best.as_ref().is_none_or(|(best, _)| distance < *best) {
+            if distance < best.as_ref().map_or(TOO_FAR, |(best, _)| *best) {
                 best = Some((distance, set));
             }
         }

@@ -86,8 +86,8 @@ const STALE: &str = "invalid node topology data";
 ///   counts at once where no pod was placed since the last one.
 /// - Zones are known by their numbers, whichever there are and in whatever order; of two with one number the first counts. Upstream
 ///   crashes, or mistakes one for another, if they do not count up from 0, and above 63.
-/// - Containers that ask for nothing, and pods with a single resource, get points where upstream divides by zero. A node with more zones than
-///   it says gets none, where upstream fails the pod.
+/// - Containers that ask for nothing, and pods with a single resource, get points where upstream divides by zero. As upstream, a
+///   pod fails that meets a node with more zones than it says; the fix `numaNodePoints` gives such a node no points.
 /// - LeastNUMANodes looks at 65536 sets of zones of one size at most: with some twenty zones or more, a pod that needs many gets no points.
 /// - A pod that is gone is no longer taken off its node's zones. Pods that have run their course count for no fingerprint. Pods that the
 ///   plugin rejected are tried again when a topology counts, or a node is free, again.

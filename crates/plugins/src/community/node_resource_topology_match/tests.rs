@@ -115,6 +115,19 @@ fn zones_may_have_any_numbers_in_any_order() {
 }
 
 #[test]
+fn a_node_with_more_zones_than_it_says_fails_the_pod_unless_the_fix_is_asked_for() {
+    let zones = [0, 1, 2, 3].map(|number| zone(number, "1", "1Gi"));
+    let topology = with_attribute(topology("n1", "container", &zones), "topologyManagerMaxNUMANodes", "2");
+    let trial =
+        trial_with::<NodeResourceTopologyMatch>(json!({ "scoringStrategy": { "type": "LeastNUMANodes" } }));
+    for (is_mended, expected) in [(false, "n1: -75"), (true, "n1: 0")] {
+        let mut cluster = numa_cluster().with(node("n1")).with(topology.clone());
+        cluster.fixes.numa_node_points = is_mended;
+        assert_eq!(trial.scores(&mut cluster, guaranteed("a", &[("4", "1Gi")])), [expected]);
+    }
+}
+
+#[test]
 fn points_are_those_of_the_specification() {
     for (strategy, expected) in [
         ("LeastAllocated", ["n1: 73", "n2: 30", "n3: 66"]),
@@ -153,16 +166,6 @@ fn nothing_asked_for_is_no_division_by_zero() {
             assert_eq!(scores, ["n1: 100", "n2: 100", "n3: 100"], "{strategy} {scope}");
         }
     }
-}
-
-#[test]
-fn more_zones_than_a_node_says_are_no_less_than_nothing() {
-    let zones = [0, 1, 2, 3].map(|number| zone(number, "1", "1Gi"));
-    let topology = with_attribute(topology("n1", "pod", &zones), "topologyManagerMaxNUMANodes", "2");
-    let mut cluster = numa_cluster().with(node("n1")).with(topology);
-    let trial =
-        trial_with::<NodeResourceTopologyMatch>(json!({ "scoringStrategy": { "type": "LeastNUMANodes" } }));
-    assert_eq!(trial.scores(&mut cluster, guaranteed("a", &[("4", "1Gi")])), ["n1: 0"]);
 }
 
 #[test]

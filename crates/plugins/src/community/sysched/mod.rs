@@ -10,7 +10,7 @@ use supercargo_framework::{
 use supercargo_model::NodeRef;
 use supercargo_model::pod::PodPhase;
 
-use profiles::{Calls, calls_of};
+use profiles::{Calls, Profiles};
 pub use profiles::{ClusterSeccompProfile, SeccompProfile};
 
 /// # What
@@ -38,7 +38,8 @@ pub use profiles::{ClusterSeccompProfile, SeccompProfile};
 /// # Difference from upstream
 /// Profiles of later versions of the operator, which belong to no namespace, are found as well. What a profile says is read when
 /// a pod is scored, so that changed profiles count at once. Pods of the same name in two namespaces are two pods. Of several annotations that name
-/// profiles the first by name counts. As upstream, the profiles of init containers, and what `baseProfileName` names, do not count.
+/// profiles the first by name counts. As upstream, the profiles of init containers, and what `baseProfileName` names, do not count, unless
+/// the fix `allSeccompProfiles` is asked for.
 #[derive(Debug)]
 pub struct SySched {
     args: SySchedArgs,
@@ -95,15 +96,19 @@ impl SySched {
 
 impl Score for SySched {
     fn score(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Result<i64, Status> {
-        let objects = cycle.cluster().objects();
-        let own = calls_of(cycle.pod, objects, self.default_profile());
+        let profiles = Profiles {
+            objects: cycle.cluster().objects(),
+            default: self.default_profile(),
+            count_all: cycle.context.fixes.all_seccomp_profiles,
+        };
+        let own = profiles.calls_of(cycle.pod);
         if own.is_empty() {
             // Nothing is known about the pod, so that all nodes are as good.
             return Ok(0);
         }
         let (mut on_node, mut pods, mut allowed) = (Calls::new(), 0, 0);
         for pod in node.pods().iter().filter(|pod| pod.phase() == PodPhase::Running) {
-            let calls = calls_of(pod, objects, self.default_profile());
+            let calls = profiles.calls_of(pod);
             (pods, allowed) = (pods + 1, allowed + calls.len() as i64);
             on_node.extend(calls);
         }

@@ -12,6 +12,9 @@ const ANNOTATION: &str = "seccomp.security.alpha.kubernetes.io";
 /// The folder of the operator's profiles.
 const OPERATOR: &str = "operator";
 
+/// How many profiles, each based on the next, are followed: a circle of them comes to an end.
+const BASES_MAX: usize = 16;
+
 /// System calls by name.
 pub(super) type Calls<'a> = BTreeSet<&'a str>;
 
@@ -47,6 +50,8 @@ impl Kind for ClusterSeccompProfile {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 struct ProfileWords {
+    #[serde(rename = "baseProfileName", deserialize_with = "null_default")]
+    base: Box<str>,
     #[serde(deserialize_with = "null_default")]
     syscalls: Vec<CallsWords>,
 }
@@ -68,34 +73,62 @@ impl ProfileWords {
     }
 }
 
-/// The calls that a pod may make: those of all profiles that it and its containers name, or else of the default profile.
-pub(super) fn calls_of<'a>(pod: &Pod, objects: &'a Objects, (namespace, name): (&str, &str)) -> Calls<'a> {
-    let mut calls = Calls::new();
-    let containers = pod.spec.containers.iter().map(|container| &container.seccomp_profile);
-    for profile in std::iter::once(&pod.spec.seccomp_profile).chain(containers).flatten() {
-        if let NamedProfile::Localhost(path) = &**profile {
-            add(path, objects, &mut calls);
-        }
-    }
-    if let Some((_, path)) = pod.annotations.iter().find(|(key, _)| key.contains(ANNOTATION)) {
-        add(path, objects, &mut calls);
-    }
-    if calls.is_empty() {
-        calls.extend(find(namespace, name, objects).into_iter().flat_map(ProfileWords::allowed));
-    }
-    calls
+/// The profiles of a cluster, and how they count.
+#[derive(Clone, Copy)]
+pub(super) struct Profiles<'a> {
+    pub(super) objects: &'a Objects,
+    /// Namespace and name of the profile of pods that name none.
+    pub(super) default: (&'a str, &'a str),
+    /// Whether the profiles of init containers, and those that other profiles are based on, count as well.
+    pub(super) count_all: bool,
 }
 
-/// Adds the calls of the profile at a path such as `operator/NAMESPACE/NAME.json`, or `operator/NAME.json` of later versions.
-fn add<'a>(path: &str, objects: &'a Objects, calls: &mut Calls<'a>) {
-    let Some((folder, file)) = path.rsplit_once('/') else { return };
-    let namespace = folder.rsplit_once('/').map_or(folder, |(_, namespace)| namespace);
-    let name = file.rsplit_once('.').map_or(file, |(name, _)| name);
-    let found = find(namespace, name, objects).or_else(|| {
-        let is_of_cluster = namespace == OPERATOR;
-        is_of_cluster.then(|| find("", name, objects)).flatten()
-    });
-    calls.extend(found.into_iter().flat_map(ProfileWords::allowed));
+impl<'a> Profiles<'a> {
+    /// The calls that a pod may make: those of all profiles that it and its containers name, or else of the default profile.
+    pub(super) fn calls_of(self, pod: &Pod) -> Calls<'a> {
+        let mut calls = Calls::new();
+        let init_containers = if self.count_all { &*pod.spec.init_containers } else { &[] };
+        let containers = pod.spec.containers.iter().chain(init_containers);
+        let named = containers.map(|container| &container.seccomp_profile);
+        for profile in std::iter::once(&pod.spec.seccomp_profile).chain(named).flatten() {
+            if let NamedProfile::Localhost(path) = &**profile {
+                self.add(path, &mut calls);
+            }
+        }
+        if let Some((_, path)) = pod.annotations.iter().find(|(key, _)| key.contains(ANNOTATION)) {
+            self.add(path, &mut calls);
+        }
+        if calls.is_empty() {
+            self.extend(self.default, &mut calls);
+        }
+        calls
+    }
+
+    /// Adds the calls of the profile at a path such as `operator/NAMESPACE/NAME.json`, or `operator/NAME.json` of later versions.
+    fn add(self, path: &str, calls: &mut Calls<'a>) {
+        let Some((folder, file)) = path.rsplit_once('/') else { return };
+        let namespace = folder.rsplit_once('/').map_or(folder, |(_, namespace)| namespace);
+        let name = file.rsplit_once('.').map_or(file, |(name, _)| name);
+        if !self.extend((namespace, name), calls) && namespace == OPERATOR {
+            self.extend(("", name), calls);
+        }
+    }
+
+    /// Adds the calls of a profile, and of those that it is based on; whether there is such a profile.
+    fn extend(self, (namespace, name): (&str, &str), calls: &mut Calls<'a>) -> bool {
+        let Some(mut profile) = find(namespace, name, self.objects) else { return false };
+        calls.extend(profile.allowed());
+        for _ in 0..BASES_MAX {
+            let base = if self.count_all { &*profile.base } else { "" };
+            let Some(found) = (!base.is_empty()).then(|| find(namespace, base, self.objects)).flatten()
+            else {
+                break;
+            };
+            calls.extend(found.allowed());
+            profile = found;
+        }
+        true
+    }
 }
 
 fn find<'a>(namespace: &str, name: &str, objects: &'a Objects) -> Option<&'a ProfileWords> {

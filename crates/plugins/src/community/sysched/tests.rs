@@ -81,3 +81,26 @@ fn arguments_have_defaults_and_no_others() {
     assert_eq!(args, json!({ "defaultProfileNamespace": "default", "defaultProfileName": "all-syscalls" }));
     assert_eq!(problems_of::<SySched>(json!({ "other": 1 })).len(), 1);
 }
+
+#[test]
+fn profiles_of_init_containers_and_base_profiles_count_if_that_is_asked_for() {
+    let based = |name: &str, base: &str, calls: &[&str]| {
+        let mut profile = profile("default", name, "v1beta1", calls);
+        profile["spec"]["baseProfileName"] = json!(base);
+        profile
+    };
+    let localhost =
+        |path: &str| json!({ "seccompProfile": { "type": "Localhost", "localhostProfile": path } });
+    let init = json!({ "spec": { "initContainers": [{ "name": "i", "securityContext": localhost("operator/default/ring.json") }] } });
+    for (is_mended, by_init, by_base) in [
+        (false, ["n1: 100", "n2: 100", "n3: 100"], ["n1: 34", "n2: 0", "n3: 100"]),
+        (true, ["n1: 60", "n2: 0", "n3: 100"], ["n1: 60", "n2: 0", "n3: 100"]),
+    ] {
+        // Each of two profiles is based on the other.
+        let mut scene = scene().with(based("ring", "back", &["a"])).with(based("back", "ring", &["b", "d"]));
+        scene.fixes.all_seccomp_profiles = is_mended;
+        assert_eq!(trial::<SySched>().scores(&mut scene, pod("web").with(init.clone())), by_init);
+        let based = confined(pod("web"), "operator/default/ring.json");
+        assert_eq!(trial::<SySched>().scores(&mut scene, based), by_base);
+    }
+}

@@ -6,10 +6,25 @@ use serde::Deserialize;
 use supercargo_framework::{Answer, LeftOutReason, NodeFacts, fact_kind};
 use supercargo_model::names::resource;
 use supercargo_model::wire::null_default;
-use supercargo_model::{Kind, KindId, NodeRef};
+use supercargo_model::{Kind, KindId, NodeRef, Pod, Timestamp};
+
+use crate::community::requests::plain_amounts;
 
 /// A load below this, in percent, is nonsense. Upstream takes any number; one that is a little below 0 is counted as upstream does.
 const LOAD_MIN: f64 = -100.0;
+
+/// A measurement covers a pod that came so many seconds before its end.
+const COVERED_AFTER: i64 = 60;
+
+/// Whether a measurement up to then covers a pod that came at some time; both in Unix seconds.
+pub(super) fn is_covered(came: i64, window_end: i64) -> bool {
+    came <= window_end && window_end.saturating_sub(came) >= COVERED_AFTER
+}
+
+/// A time in Unix seconds.
+pub(super) fn seconds(time: Timestamp) -> i64 {
+    time.nanoseconds().div_euclid(1_000_000_000)
+}
 
 /// Reads an answer.
 pub(super) type Read = fn(&Answer, &mut NodeFacts<NodeLoad>) -> Result<(), String>;
@@ -67,6 +82,16 @@ impl NodeLoad {
     /// What is measured of the node's memory.
     pub(super) fn memory_of(&self, node: NodeRef<'_>) -> Measured {
         self.usage.map_or(self.memory, |usage| Measured::share(usage.memory, node, resource::MEMORY))
+    }
+
+    /// What those pods of the node ask for, of cpu and memory, that the measurement does not cover: they have not started, or started
+    /// too late for it.
+    pub(super) fn unmeasured(&self, node: NodeRef<'_>) -> [i64; 2] {
+        let covers = |pod: &Pod| pod.started_at.is_some_and(|at| is_covered(seconds(at), self.window_end));
+        node.pods().iter().filter(|pod| !covers(pod)).fold([0, 0], |[cpu, memory], pod| {
+            let [more_cpu, more_memory] = plain_amounts(&pod.spec);
+            [cpu.saturating_add(more_cpu), memory.saturating_add(more_memory)]
+        })
     }
 }
 

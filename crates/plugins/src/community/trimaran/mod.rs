@@ -4,6 +4,7 @@
 //! ([`NodeLoad`]) while it is fresh. A node without one gets no points.
 
 mod args;
+mod exponential;
 mod load;
 mod load_variation_risk_balancing;
 mod low_risk_over_commitment;

@@ -1,12 +1,13 @@
 //! The load of a node as a share of what it has, with a pod on top of it.
 
+use supercargo_framework::Fixes;
 use supercargo_model::NodeRef;
 use supercargo_model::names::resource;
 
-use super::load::Measured;
+use super::load::{Measured, NodeLoad};
 
-/// Memory is counted in mebibytes, as upstream.
-const MEBIBYTE: f64 = 1.0 / 1024.0 / 1024.0;
+/// Cpu is counted in thousandths of a core, and memory in mebibytes, as upstream.
+const UNITS: [f64; 2] = [1.0, 1.0 / 1024.0 / 1024.0];
 
 /// What there is of a resource, what is used of it, and what a pod asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,41 +19,31 @@ pub(super) struct Statistics {
 }
 
 impl Statistics {
-    /// Of cpu; none if nothing was measured. Percentages are of what the node gives to pods, as upstream, or of all that it has.
-    pub(super) fn of_cpu(
-        measured: Measured,
+    /// Of cpu and of memory; none of what was not measured. Percentages are of what the node gives to pods, as upstream, or of all that it
+    /// has, and pods that came since the measurement count, if those fixes are asked for.
+    pub(super) fn of_node(
+        load: &NodeLoad,
         node: NodeRef<'_>,
-        requested: i64,
-        of_capacity: bool,
-    ) -> Option<Self> {
-        let allocatable = node.allocatable().milli_cpu as f64;
-        let whole =
-            if of_capacity { node.facts().capacity.amount(resource::CPU) as f64 } else { allocatable };
-        Self::of(measured, allocatable, whole, requested as f64)
-    }
-
-    /// Of memory, in the same way.
-    pub(super) fn of_memory(
-        measured: Measured,
-        node: NodeRef<'_>,
-        requested: i64,
-        of_capacity: bool,
-    ) -> Option<Self> {
-        let allocatable = node.allocatable().memory as f64 * MEBIBYTE;
-        let whole = if of_capacity {
-            node.facts().capacity.amount(resource::MEMORY) as f64 * MEBIBYTE
+        requested: [i64; 2],
+        fixes: &Fixes,
+    ) -> [Option<Self>; 2] {
+        let allocatable = [node.allocatable().milli_cpu, node.allocatable().memory];
+        let whole = if fixes.load_of_capacity {
+            [resource::CPU, resource::MEMORY].map(|name| node.facts().capacity.amount(name))
         } else {
             allocatable
         };
-        Self::of(measured, allocatable, whole, requested as f64 * MEBIBYTE)
-    }
-
-    fn of(measured: Measured, capacity: f64, whole: f64, requested: f64) -> Option<Self> {
-        measured.is_known.then(|| Statistics {
-            capacity,
-            requested,
-            used_average: measured.average * whole / 100.0,
-            used_deviation: measured.deviation * whole / 100.0,
+        let unmeasured = if fixes.recent_pods_load { load.unmeasured(node) } else { [0, 0] };
+        let measured = [load.cpu_of(node), load.memory_of(node)];
+        [0, 1].map(|index| {
+            let amount = |amounts: [i64; 2]| amounts[index] as f64 * UNITS[index];
+            let Measured { average, deviation, .. } = measured[index];
+            measured[index].is_known.then(|| Statistics {
+                capacity: amount(allocatable),
+                requested: amount(requested),
+                used_average: average * amount(whole) / 100.0 + amount(unmeasured),
+                used_deviation: deviation * amount(whole) / 100.0,
+            })
         })
     }
 

@@ -1,7 +1,8 @@
 //! Whoever measures: what each of them answers becomes the load of nodes.
 
-use serde_json::json;
-use supercargo_testkit::{ReadsCheck, TestCluster, cluster, node, trial_with};
+use serde_json::{Value, json};
+use supercargo_framework::Plugin;
+use supercargo_testkit::{ReadsCheck, TestCluster, cluster, node, pod, trial_with};
 
 use super::*;
 
@@ -86,4 +87,52 @@ fn prometheus_is_asked_once_for_everything() {
     let load = load(&scene).expect("the node was measured");
     assert_eq!((load.cpu.average, load.cpu.deviation, load.memory.average), (40.0, 10.0, 30.0));
     assert_eq!((load.window_end, load.memory.is_known), (3_590, true));
+}
+
+/// Whether a node is worse than one with the same load and the same pod, because its pod has come since the load was measured.
+fn is_worse_with_a_late_pod<P: Plugin>(args: Value, started: &Value, is_mended: bool) -> bool {
+    let measured = Measured { average: 10.0, deviation: 5.0, is_known: true, first: Some(10.0), last: None };
+    let load = NodeLoad { cpu: measured, memory: measured, usage: None, window_end: 3_600 };
+    let resources =
+        json!({ "requests": { "cpu": "1", "memory": "1Gi" }, "limits": { "cpu": "3", "memory": "6Gi" } });
+    let placed = |name: &str, time: &Value| {
+        pod(name)
+            .container(json!({ "resources": resources }))
+            .on(name)
+            .with(json!({ "status": { "startTime": time } }))
+    };
+    let amounts = json!({ "cpu": "4", "memory": "8Gi" });
+    let large = |name| node(name).with(json!({ "status": { "capacity": amounts, "allocatable": amounts } }));
+    let mut scene = cluster()
+        .with(large("late"))
+        .with(large("long"))
+        .with(placed("late", started))
+        .with(placed("long", &json!("1970-01-01T00:59:00Z")))
+        .fact("late", load)
+        .fact("long", load);
+    scene.fixes.recent_pods_load = is_mended;
+    let scores = trial_with::<P>(args).scores(&mut scene, pod("web").cpu("500m").memory("1Gi"));
+    let points = |index: usize| -> i64 {
+        let (_, points) = scores[index].split_once(": ").expect("a node and its points");
+        points.parse().expect("a number")
+    };
+    assert!(points(0) <= points(1), "{scores:?}");
+    points(0) < points(1)
+}
+
+#[test]
+fn pods_that_came_since_the_load_was_measured_count_if_that_is_asked_for() {
+    let watcher = || json!({ "watcherAddress": "http://load-watcher" });
+    let model = json!({ "k0": 100.0, "k1": 1.0, "k2": 0.05 });
+    let peaks = || json!({ "WatcherAddress": "http://load-watcher", "NodePowerModel": { "late": model, "long": model } });
+    for started in [json!(null), json!("1970-01-01T00:59:01Z"), json!("1970-01-01T01:00:05Z")] {
+        for is_mended in [false, true] {
+            let is_worse = [
+                is_worse_with_a_late_pod::<LoadVariationRiskBalancing>(watcher(), &started, is_mended),
+                is_worse_with_a_late_pod::<LowRiskOverCommitment>(watcher(), &started, is_mended),
+                is_worse_with_a_late_pod::<Peaks>(peaks(), &started, is_mended),
+            ];
+            assert_eq!(is_worse, [is_mended; 3], "started at {started}");
+        }
+    }
 }

@@ -38,7 +38,7 @@ use crate::community::requests::plain_amounts;
 /// A measurement counts for five minutes, where upstream keeps the last one for ever. Prometheus' series and the label that names the node can
 /// be chosen, and nodes are found by their addresses as well. As upstream, percentages of what a node has are taken for percentages of what
 /// it gives to pods, unless the fix `loadOfCapacity` is asked for; a node without a measurement gets no points; and pods that came since
-/// the last measurement do not count.
+/// the last measurement do not count, unless the fix `recentPodsLoad` is asked for.
 #[derive(Debug)]
 pub struct LoadVariationRiskBalancing {
     args: LoadVariationRiskBalancingArgs,
@@ -86,7 +86,7 @@ impl Plugin for LoadVariationRiskBalancing {
     fn reads(&self) -> Reads {
         Reads::nothing()
             .pod(&[PodField::Requests])
-            .node(&[NodeField::Allocatable, NodeField::Capacity])
+            .node(&[NodeField::Allocatable, NodeField::Capacity, NodeField::Pods])
             .query(self.args.metric_provider.query(self.args.watcher_address.as_deref()))
     }
 }
@@ -117,14 +117,11 @@ impl LoadVariationRiskBalancing {
 impl Score for LoadVariationRiskBalancing {
     fn score(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Result<i64, Status> {
         let Some(load) = cycle.object_of::<NodeLoad>(node) else { return Ok(0) };
-        let [cpu, memory] = plain_amounts(&cycle.pod.spec);
-        let of_capacity = cycle.context.fixes.load_of_capacity;
-        let cpu = Statistics::of_cpu(load.cpu_of(node), node, cpu, of_capacity).map(|cpu| self.points(&cpu));
-        let memory = Statistics::of_memory(load.memory_of(node), node, memory, of_capacity)
-            .map(|memory| self.points(&memory));
-        let points = match (cpu, memory) {
-            (Some(cpu), Some(memory)) => cpu.min(memory),
-            (one, other) => one.or(other).unwrap_or(0.0).max(0.0),
+        let requested = plain_amounts(&cycle.pod.spec);
+        let statistics = Statistics::of_node(load, node, requested, &cycle.context.fixes);
+        let points = match statistics.map(|resource| resource.map(|resource| self.points(&resource))) {
+            [Some(cpu), Some(memory)] => cpu.min(memory),
+            [one, other] => one.or(other).unwrap_or(0.0).max(0.0),
         };
         Ok(points.round() as i64)
     }

@@ -48,7 +48,7 @@ const LIMIT_WEIGHT: f64 = 0.5;
 /// # Difference from upstream
 /// A measurement counts for five minutes, where upstream keeps the last one for ever. As upstream, percentages of what a node has are taken
 /// for percentages of what it gives to pods, unless the fix `loadOfCapacity` is asked for; a node without a measurement gets no points; and
-/// pods that came since the last measurement do not count as load.
+/// pods that came since the last measurement do not count as load, unless the fix `recentPodsLoad` is asked for.
 #[derive(Debug)]
 pub struct LowRiskOverCommitment {
     args: LowRiskOverCommitmentArgs,
@@ -147,17 +147,10 @@ impl Score for LowRiskOverCommitment {
             request_before: others[index],
             limit_before: other_limits[index],
         };
-        let (allocatable, of_capacity) = (node.allocatable(), cycle.context.fixes.load_of_capacity);
-        let cpu = risk::of(
-            committed(0, allocatable.milli_cpu),
-            Statistics::of_cpu(load.cpu_of(node), node, 0, of_capacity),
-            self.weighings[0],
-        );
-        let memory = risk::of(
-            committed(1, allocatable.memory),
-            Statistics::of_memory(load.memory_of(node), node, 0, of_capacity),
-            self.weighings[1],
-        );
+        let allocatable = node.allocatable();
+        let [cpu, memory] = Statistics::of_node(load, node, [0, 0], &cycle.context.fixes);
+        let cpu = risk::of(committed(0, allocatable.milli_cpu), cpu, self.weighings[0]);
+        let memory = risk::of(committed(1, allocatable.memory), memory, self.weighings[1]);
         Ok(((1.0 - cpu.max(memory)) * MAX_NODE_SCORE as f64).round() as i64)
     }
 

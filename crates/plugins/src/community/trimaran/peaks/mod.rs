@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Args, Cycle, Extensions, FieldProblems, NodeField, NodeScore, Normalization, Plugin, PodField, Reads,
-    Score, Status,
+    Args, Cycle, Extensions, FieldProblems, Fixes, NodeField, NodeScore, Normalization, Plugin, PodField,
+    Reads, Score, Status,
 };
 use supercargo_model::names::resource;
 use supercargo_model::{NodeRef, PodSpec};
 
 use super::args::MetricProvider;
+use super::exponential::exponential;
 use super::load::NodeLoad;
 use crate::community::normalize::by_inverse_cost_beside;
 
@@ -47,8 +48,8 @@ const UNKNOWN: i64 = i64::MAX;
 /// The model stands in the arguments; upstream also reads a file that the environment variable `NODE_POWER_MODEL` names. A
 /// measurement counts for five minutes, where upstream keeps the last one for ever. As upstream, a node without a model or a measurement,
 /// or that the pod would overload, counts as one where the pod costs nothing, which is best; the fix `peaksUnknownNodes` gives it 0 points.
-/// More than 9,223 watts count as so many, where upstream's numbers overflow. As upstream, memory and pods that came since the last measurement do
-/// not count.
+/// More than 9,223 watts count as so many, where upstream's numbers overflow. As upstream, memory does not count, nor pods that came
+/// since the last measurement, unless the fix `recentPodsLoad` is asked for.
 #[derive(Debug)]
 pub struct Peaks {
     args: PeaksArgs,
@@ -100,16 +101,20 @@ impl Plugin for Peaks {
     fn reads(&self) -> Reads {
         Reads::nothing()
             .pod(&[PodField::Requests])
-            .node(&[NodeField::Name, NodeField::Capacity])
+            .node(&[NodeField::Name, NodeField::Capacity, NodeField::Pods])
             .query(MetricProvider::default().query(Some(&self.args.watcher_address)))
     }
 }
 
 impl Peaks {
     /// What the pod would add to the power of a node; none if that cannot be said, or it does not fit.
-    fn added_power(&self, load: &NodeLoad, node: NodeRef<'_>, milli_cpu: i64) -> Option<i64> {
-        let used = load.cpu_of(node).first?;
+    fn added_power(&self, load: &NodeLoad, node: NodeRef<'_>, milli_cpu: i64, fixes: &Fixes) -> Option<i64> {
+        let mut used = load.cpu_of(node).first?;
         let capacity = node.facts().capacity.amount(resource::CPU) as f64;
+        if fixes.recent_pods_load && capacity > 0.0 {
+            let [unmeasured, _] = load.unmeasured(node);
+            used += 100.0 * unmeasured as f64 / capacity;
+        }
         // As upstream, a node without cpu would be idle.
         let predicted = if capacity == 0.0 {
             0.0
@@ -120,16 +125,17 @@ impl Peaks {
             return None;
         }
         let PowerModel { k1, k2, .. } = self.args.node_power_model.get(&**node.name()).copied()?;
-        let watts = k1 * ((k2 * predicted).exp() - (k2 * used).exp());
+        let watts = k1 * (exponential(k2 * predicted) - exponential(k2 * used));
         Some((watts * PARTS_PER_WATT) as i64)
     }
 }
 
 impl Score for Peaks {
     fn score(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Result<i64, Status> {
-        let unknown = if cycle.context.fixes.peaks_unknown_nodes { UNKNOWN } else { 0 };
+        let fixes = &cycle.context.fixes;
+        let unknown = if fixes.peaks_unknown_nodes { UNKNOWN } else { 0 };
         let load = cycle.object_of::<NodeLoad>(node);
-        let added = load.and_then(|load| self.added_power(load, node, milli_cpu(&cycle.pod.spec)));
+        let added = load.and_then(|load| self.added_power(load, node, milli_cpu(&cycle.pod.spec), fixes));
         Ok(added.unwrap_or(unknown))
     }
 

@@ -12,6 +12,7 @@ use supercargo_model::{Kind, NodeRef, Quantity};
 
 use super::args::MetricProvider;
 use super::load::NodeLoad;
+use crate::community::go_number;
 use recent::{Demand, RecentPods};
 
 /// The wanted use of a node's cpu, in percent, if nobody says.
@@ -89,8 +90,8 @@ impl Args for TargetLoadPackingArgs {
     fn validate(&self, problems: &mut FieldProblems) {
         self.metric_provider.validate(self.watcher_address.as_deref(), problems);
         let text = self.default_requests_multiplier.as_deref().unwrap_or(MULTIPLIER);
-        if let Err(error) = text.parse::<f64>() {
-            let detail = format!("unable to parse DefaultRequestsMultiplier: {error}");
+        if go_number::float(text).is_none() {
+            let detail = "unable to parse DefaultRequestsMultiplier: it is no number";
             problems.invalid("defaultRequestsMultiplier", text, detail);
         }
     }
@@ -103,7 +104,7 @@ impl Plugin for TargetLoadPacking {
     fn new(args: TargetLoadPackingArgs) -> Self {
         let multiplier = args.default_requests_multiplier.as_deref().unwrap_or(MULTIPLIER);
         TargetLoadPacking {
-            multiplier: multiplier.parse().expect("the arguments were validated"),
+            multiplier: go_number::float(multiplier).expect("the arguments were validated"),
             default_milli_cpu: args.default_requests.get(resource::CPU).map_or(0, Quantity::milli_value),
             target: args.target_utilization.unwrap_or(TARGET) as f64,
             args,

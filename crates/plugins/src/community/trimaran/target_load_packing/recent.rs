@@ -5,8 +5,8 @@ use supercargo_framework::{Context, Memory, SharedMap};
 use supercargo_model::names::resource;
 use supercargo_model::{Pod, PodSpec, Timestamp};
 
-/// A measurement covers a pod that came so many seconds before its end.
-const COVERED_AFTER: i64 = 60;
+use crate::community::trimaran::load::{is_covered, seconds};
+
 /// So many pods of a node are remembered; the oldest are forgotten. A kubelet runs 110 pods if nobody changes that.
 const PODS_PER_NODE_MAX: usize = 1_024;
 
@@ -81,8 +81,7 @@ impl RecentPods {
         if pods.len() >= PODS_PER_NODE_MAX {
             pods.remove(0);
         }
-        let came = at.nanoseconds().div_euclid(1_000_000_000);
-        pods.push(RecentPod { uid: (*pod.uid).into(), came, demand: Demand::of(&pod.spec) });
+        pods.push(RecentPod { uid: (*pod.uid).into(), came: seconds(at), demand: Demand::of(&pod.spec) });
     }
 
     /// A pod left its node.
@@ -116,8 +115,4 @@ impl RecentPods {
             }
         }
     }
-}
-
-fn is_covered(came: i64, window_end: i64) -> bool {
-    came <= window_end && window_end.saturating_sub(came) >= COVERED_AFTER
 }

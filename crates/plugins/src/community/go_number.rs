@@ -1,23 +1,31 @@
-//! Numbers as Go's `strconv.ParseFloat` reads them, in whole units.
+//! Numbers as Go's `strconv.ParseFloat` reads them.
 
 /// How many whole units of so many to a number; none if the text is no number, or one that 64 bits do not hold.
 pub(super) fn parse(text: &str, units: f64) -> Option<i64> {
+    let value = float(text)? * units;
+    // The limits themselves are powers of two, which floating point numbers hold; so is the one that stands for nodes that do not say.
+    let is_held = value > i64::MIN as f64 && value < i64::MAX as f64;
+    is_held.then_some(value as i64)
+}
+
+/// The number; none if the text is none, or one that is too large.
+pub(super) fn float(text: &str) -> Option<f64> {
     let digits = without_underscores(text)?;
     let value: f64 = match hexadecimal(&digits) {
         Some(value) => value?,
         None => digits.parse().ok()?,
     };
-    let value = value * units;
-    // The limits themselves are powers of two, which floating point numbers hold; so is the one that stands for nodes that do not say.
-    let is_held = value > i64::MIN as f64 && value < i64::MAX as f64;
-    is_held.then_some(value as i64)
+    // Whoever writes infinity in letters has it.
+    let is_too_large = value.is_infinite() && digits.bytes().any(|byte| byte.is_ascii_digit());
+    (!is_too_large).then_some(value)
 }
 
 /// Go allows an underscore between two digits, and after `0x`.
 fn without_underscores(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let is_hexadecimal = unsigned.len() > 2 && unsigned[..2].eq_ignore_ascii_case("0x");
+    let front = unsigned.as_bytes().get(..2).filter(|_| unsigned.len() > 2);
+    let is_hexadecimal = front.is_some_and(|front| front.eq_ignore_ascii_case(b"0x"));
     let prefix_end = text.len() - unsigned.len() + 2;
     let is_digit = |index: usize| match bytes.get(index) {
         // The `x` of the prefix counts as a digit here.
@@ -87,8 +95,13 @@ mod tests {
             ("9223372036854774784", Some(9_223_372_036_854_774_784)),
             ("1e", None),
             ("one", None),
+            ("१", None),
+            ("0१", None),
         ] {
             assert_eq!(parse(text, 1.0), expected, "{text:?}");
+        }
+        for (text, expected) in [("0x1p-1", Some(0.5)), ("1e400", None), ("-inf", Some(f64::NEG_INFINITY))] {
+            assert_eq!(float(text), expected, "{text:?}");
         }
     }
 }
