@@ -273,6 +273,8 @@ impl<'c> Trial<'c> {
         self.now = self.now.after(Duration::from_nanos(1));
         let pod = self.pending[index].pod.clone();
         let expired = self.expire_before(&pod)?;
+        // What fails now fails after those whose time was over.
+        self.now = self.now.after(Duration::from_nanos(1));
         if self.case.resync {
             self.scheduler.wake_all(self.now);
             self.settle()?;

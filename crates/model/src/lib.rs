@@ -28,8 +28,8 @@ mod time;
 pub mod wire;
 
 pub use cluster::{
-    Cluster, ClusterError, CountedPods, NodeRef, PodSet, Pods, Row, Snapshot, Standing, StandingCounts,
-    StandingPod,
+    Cluster, ClusterError, CountedPods, NodeRef, PodSet, PodSetId, Pods, Row, Snapshot, Standing,
+    StandingCounts, StandingPod,
 };
 pub use decode::{DecodeError, Decoded, Decoder, FieldPath, FieldStep, OtherVersion, leading_header};
 pub use duration::{GoDuration, InvalidDuration};

@@ -236,6 +236,9 @@ impl<'a, 'c, R: PreemptionRules + ?Sized> Search<'a, 'c, R> {
             let filtered = stage.filter().is_success();
             if !filtered || !self.rules.fits(stage, Some(pod)).is_success() {
                 succeed(&stage.remove_pod(pod))?;
+                if !filtered {
+                    succeed(&self.rules.taken_off(stage, pod))?;
+                }
                 reprieve.victims.push(pod.clone());
                 reprieve.by_rules += usize::from(filtered);
             }

@@ -135,6 +135,13 @@ pub trait PreemptionRules: Send + Sync {
         Status::success()
     }
 
+    /// Asked when a pod that was put back was taken off again because the filters did not let it stay. A rejection is an error, and
+    /// the word on the node.
+    fn taken_off(&self, node: &dyn NodeRehearsal, pod: &Arc<Pod>) -> Status {
+        let _ = (node, pod);
+        Status::success()
+    }
+
     /// Orders pods by importance, the most important first: they are put back in this order, and those that a disruption budget
     /// protects before the others. Of pods that are equal, the one that came to the node last is the more important one. As
     /// upstream, by priority, then by start; see [`by_importance`].

@@ -27,7 +27,7 @@ pub use changes::{Change, Changes, ObjectChange};
 pub use claims::ClaimUsers;
 pub use images::{ImageId, ImageState};
 pub use labels::{KeyId, LabelPair, LabelTable, ValueId};
-pub use standings::{CountedPods, PodSet, Pods, Standing, StandingCounts, StandingPod};
+pub use standings::{CountedPods, PodSet, PodSetId, Pods, Standing, StandingCounts, StandingPod};
 pub use usage::{Usage, VolumeCounts};
 
 use crate::intern::Interner;

@@ -12,7 +12,7 @@ use super::rows::Rows;
 use super::uids::UidSet;
 use super::{Cluster, Snapshot};
 use crate::labels::LabelLookup;
-use crate::pod::Pod;
+use crate::pod::{Pod, PodPhase};
 use crate::resources::{ResourceSum, Resources};
 use group_key::{GroupKey, GroupParts, NamesGroup};
 
@@ -60,6 +60,10 @@ pub struct PodSet<'a> {
     others: Vec<&'a Group>,
 }
 
+/// Names the pods of a namespace that have one value of a label, for as long as there are any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PodSetId(usize);
+
 /// A pod, and where it stands.
 #[derive(Clone, Debug)]
 pub struct StandingPod {
@@ -87,8 +91,17 @@ pub(super) struct Book {
 pub(super) struct Ledger {
     /// Every pod that has a standing, by UID.
     known: UidSet<StandingPod>,
-    /// Places of groups that have no pods any more.
+    places: Places,
+}
+
+/// What becomes of the places of groups.
+#[derive(Clone, Debug, Default)]
+struct Places {
+    /// Those of groups that have no pods any more.
     free: Vec<usize>,
+    /// Whether it is noted which groups change that have a label in common.
+    notes_changes: bool,
+    changed: Vec<PodSetId>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -96,8 +109,12 @@ struct Group {
     counts: StandingCounts,
     /// How many of them have scheduling gates.
     with_gates: usize,
+    /// How many of them have run their course, and well.
+    succeeded: usize,
     /// What those of them that have a node ask for together.
     placed_requests: ResourceSum,
+    /// The same, plainly added up.
+    placed_plain_requests: ResourceSum,
     /// By UID.
     pods: BTreeMap<Arc<str>, StandingPod>,
 }
@@ -128,6 +145,12 @@ impl<'a> Pods<'a> {
         PodSet::of(place.map(|place| &**book.groups.get(place)))
     }
 
+    /// The name of what [`Pods::by_label_in`] gives; none if there are no such pods, or nobody reads pods by that label.
+    pub fn id_by_label_in(&self, namespace: &str, key: &str, value: &str) -> Option<PodSetId> {
+        let book = self.book.filter(|book| book.counted.labels.contains(key))?;
+        book.place(&(value, key, namespace)).map(PodSetId)
+    }
+
     /// The pods of a namespace.
     ///
     /// # Panics
@@ -142,6 +165,14 @@ impl<'a> Pods<'a> {
     /// If no plugin declares that it reads pods by namespace.
     pub fn placed_requests_in(&self, namespace: &str) -> Option<&'a Resources> {
         self.group_of_namespace(namespace).map(|group| group.placed_requests.get())
+    }
+
+    /// The same by [`PodSpec::plain_requests`](crate::PodSpec::plain_requests).
+    ///
+    /// # Panics
+    /// If no plugin declares that it reads pods by namespace.
+    pub fn placed_plain_requests_in(&self, namespace: &str) -> Option<&'a Resources> {
+        self.group_of_namespace(namespace).map(|group| group.placed_plain_requests.get())
     }
 
     /// By what pods are counted.
@@ -180,6 +211,11 @@ impl<'a> PodSet<'a> {
     /// How many have scheduling gates in their specs.
     pub fn count_with_gates(&self) -> usize {
         self.groups().map(|group| group.with_gates).sum()
+    }
+
+    /// How many have run their course, and well.
+    pub fn count_succeeded(&self) -> usize {
+        self.groups().map(|group| group.succeeded).sum()
     }
 
     /// How many there are of each standing.
@@ -254,11 +290,11 @@ impl Book {
         self.places.get(parts).copied()
     }
 
-    fn add(&mut self, standing: &StandingPod, free: &mut Vec<usize>) {
+    fn add(&mut self, standing: &StandingPod, places: &mut Places) {
         let (pod, counted) = (&standing.pod, self.counted.clone());
         if counted.by_namespace {
             let place = self.namespaces.get(&pod.namespace).copied().unwrap_or_else(|| {
-                let place = free_place(&mut self.groups, free);
+                let place = free_place(&mut self.groups, &mut places.free);
                 Arc::make_mut(&mut self.namespaces).insert(pod.namespace.clone(), place);
                 place
             });
@@ -266,36 +302,38 @@ impl Book {
         }
         for (key, value) in counted.labels_of(pod) {
             let place = self.place(&(value, key, &pod.namespace)).unwrap_or_else(|| {
-                let place = free_place(&mut self.groups, free);
+                let place = free_place(&mut self.groups, &mut places.free);
                 let key = GroupKey::new(key, value, pod.namespace.clone());
                 Arc::make_mut(&mut self.places).insert(key, place);
                 place
             });
+            places.note(place);
             Arc::make_mut(self.groups.get_mut(place)).add(standing);
         }
     }
 
-    fn remove(&mut self, standing: &StandingPod, free: &mut Vec<usize>) {
+    fn remove(&mut self, standing: &StandingPod, places: &mut Places) {
         let (pod, counted) = (&standing.pod, self.counted.clone());
         if let Some(place) = self.namespaces.get(&pod.namespace).copied()
             && Arc::make_mut(self.groups.get_mut(place)).remove(standing)
         {
             Arc::make_mut(&mut self.namespaces).remove(&pod.namespace);
-            free.push(place);
+            places.free.push(place);
         }
         for (key, value) in counted.labels_of(pod) {
             let parts = (value, key, &*pod.namespace);
             let Some(place) = self.place(&parts) else { continue };
+            places.note(place);
             if Arc::make_mut(self.groups.get_mut(place)).remove(standing) {
                 let parts: &dyn NamesGroup = &parts;
                 Arc::make_mut(&mut self.places).remove(parts);
-                free.push(place);
+                places.free.push(place);
             }
         }
     }
 
     /// A pod stands elsewhere, in the groups in which it was.
-    fn replace(&mut self, before: &StandingPod, now: &StandingPod) {
+    fn replace(&mut self, before: &StandingPod, now: &StandingPod, places: &mut Places) {
         let (pod, counted) = (&now.pod, self.counted.clone());
         let by_namespace = self.namespaces.get(&pod.namespace).copied();
         if let Some(place) = by_namespace {
@@ -303,8 +341,19 @@ impl Book {
         }
         for (key, value) in counted.labels_of(pod) {
             if let Some(place) = self.place(&(value, key, &pod.namespace)) {
+                places.note(place);
                 Arc::make_mut(self.groups.get_mut(place)).replace(before, now);
             }
+        }
+    }
+}
+
+impl Places {
+    /// The group of that place changes, which has a label in common.
+    fn note(&mut self, place: usize) {
+        // Many pods of one group change one after the other.
+        if self.notes_changes && self.changed.last() != Some(&PodSetId(place)) {
+            self.changed.push(PodSetId(place));
         }
     }
 }
@@ -320,6 +369,10 @@ fn free_place(groups: &mut Rows<Arc<Group>>, free: &mut Vec<usize>) -> usize {
 /// Whether a pod has gates in its spec, and so is not bound, whatever anybody makes of them.
 fn has_gates(standing: &StandingPod) -> bool {
     !standing.pod.spec.scheduling_gates.is_empty()
+}
+
+fn has_succeeded(standing: &StandingPod) -> bool {
+    standing.pod.phase() == PodPhase::Succeeded
 }
 
 impl Group {
@@ -350,16 +403,20 @@ impl Group {
     fn count(&mut self, standing: &StandingPod) {
         *self.counts.of_mut(standing.standing) += 1;
         self.with_gates += usize::from(has_gates(standing));
+        self.succeeded += usize::from(has_succeeded(standing));
         if standing.standing.has_node() {
             self.placed_requests.add(&standing.pod.requests().resources);
+            self.placed_plain_requests.add(standing.pod.spec.plain_requests());
         }
     }
 
     fn discount(&mut self, standing: &StandingPod) {
         *self.counts.of_mut(standing.standing) -= 1;
         self.with_gates -= usize::from(has_gates(standing));
+        self.succeeded -= usize::from(has_succeeded(standing));
         if standing.standing.has_node() {
             self.placed_requests.subtract(&standing.pod.requests().resources);
+            self.placed_plain_requests.subtract(standing.pod.spec.plain_requests());
         }
     }
 }
@@ -382,7 +439,8 @@ impl Cluster {
             return false;
         }
         self.state.version += 1;
-        self.ledger = Ledger::default();
+        let notes_changes = self.ledger.places.notes_changes;
+        self.ledger = Ledger { places: Places { notes_changes, ..Places::default() }, ..Ledger::default() };
         if counted.is_nothing() {
             self.state.book = None;
             return true;
@@ -425,6 +483,17 @@ impl Cluster {
         self.ledger.known.iter().map(|standing| &standing.pod.uid)
     }
 
+    /// Notes from now on which pods by label change. Whoever wants that takes them now and then.
+    pub fn note_changed_sets(&mut self) {
+        self.ledger.places.notes_changes = true;
+    }
+
+    /// The pods by label of which one came, changed, stood elsewhere or went since the last time; some of them more than once. What is
+    /// counted anew has no names in common with what was counted before.
+    pub fn take_changed_sets(&mut self) -> Vec<PodSetId> {
+        std::mem::take(&mut self.ledger.places.changed)
+    }
+
     pub(super) fn stands(&mut self, pod: &Arc<Pod>, standing: Standing) {
         let Some(book) = &mut self.state.book else { return };
         let now = StandingPod { pod: pod.clone(), standing, node: pod.node_name.clone() };
@@ -435,26 +504,26 @@ impl Cluster {
                 return;
             }
             if !finished && before.pod.namespace == pod.namespace && before.pod.labels == pod.labels {
-                book.replace(before, &now);
+                book.replace(before, &now, &mut self.ledger.places);
                 self.state.version += 1;
                 self.ledger.known.replace(now);
                 return;
             }
-            book.remove(before, &mut self.ledger.free);
+            book.remove(before, &mut self.ledger.places);
         }
         self.state.version += 1;
         if finished {
             self.ledger.known.take(&pod.uid);
             return;
         }
-        book.add(&now, &mut self.ledger.free);
+        book.add(&now, &mut self.ledger.places);
         self.ledger.known.replace(now);
     }
 
     pub(super) fn stands_nowhere(&mut self, uid: &str) {
         let Some(book) = &mut self.state.book else { return };
         let Some(before) = self.ledger.known.take(uid) else { return };
-        Arc::make_mut(book).remove(&before, &mut self.ledger.free);
+        Arc::make_mut(book).remove(&before, &mut self.ledger.places);
         self.state.version += 1;
     }
 }

@@ -51,6 +51,20 @@ impl PodRequests {
         (held != *asked).then_some(held)
     }
 
+    /// What comes of it without sidecars, which count as other init containers, and without requests at pod level; none if it is the same.
+    pub(super) fn differing_plain(&self, spec: &SpecWords) -> Option<Box<Resources>> {
+        let has_sidecars = spec.init_containers.iter().any(ContainerWords::is_sidecar);
+        if !has_sidecars && spec.resources.is_none() {
+            return None;
+        }
+        let mut plain = ResourceList::default();
+        spec.containers.iter().for_each(|container| plain.add(&container.resources.requests));
+        spec.init_containers.iter().for_each(|container| plain.raise_to(&container.resources.requests));
+        plain.add(&spec.overhead);
+        let plain = Resources::from_list(&plain);
+        (plain != self.resources).then(|| plain.into())
+    }
+
     /// What NodeResourcesFit scores a pending pod by: defaults for containers that do not say, and requests at
     /// pod level left out, as upstream does.
     pub(super) fn for_fit_score(spec: &SpecWords) -> ResourceList {

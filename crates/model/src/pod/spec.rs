@@ -9,7 +9,7 @@ use super::words::{
 };
 use crate::labels::{LabelSelector, Labels, SelectorError};
 use crate::node_selector::{NodeSelector, PreferredTerm, SelectableNode};
-use crate::resources::{ResourceList, ResourceRequirements};
+use crate::resources::{ResourceList, ResourceRequirements, Resources};
 use crate::taints::Toleration;
 
 /// The parts of a pod's spec that scheduling depends on; equal for all pods of a controller.
@@ -37,6 +37,8 @@ pub struct PodSpec {
     pub spread_constraints: Box<[SpreadConstraint]>,
     /// What all containers together ask for.
     pub requests: PodRequests,
+    /// What [`PodSpec::plain_requests`] says, where that is something else.
+    pub differing_plain_requests: Option<Box<Resources>>,
     /// `overhead`: what the pod takes besides its containers; it is part of `requests`.
     pub overhead: ResourceList,
     /// The quality of service that follows from this.
@@ -240,6 +242,8 @@ pub enum VolumeSource {
 impl PodSpec {
     pub(super) fn parse(words: &SpecWords) -> Self {
         let affinity = words.affinity.as_deref();
+        let requests = PodRequests::of_spec(words);
+        let differing_plain_requests = requests.differing_plain(words);
         PodSpec {
             scheduler_name: words.scheduler_name.clone(),
             priority: words.priority.unwrap_or(0),
@@ -261,7 +265,8 @@ impl PodSpec {
                 .iter()
                 .map(SpreadConstraint::parse)
                 .collect(),
-            requests: PodRequests::of_spec(words),
+            requests,
+            differing_plain_requests,
             overhead: words.overhead.clone(),
             qos_class: QosClass::of_spec(words),
             fit_score_requests: PodRequests::for_fit_score(words),
@@ -273,6 +278,12 @@ impl PodSpec {
             host_network: words.host_network,
             host_users: words.host_users.unwrap_or(true),
         }
+    }
+
+    /// What the containers ask for together, or the largest init container if that is more, and the overhead: who adds up like that knows
+    /// neither sidecars nor requests at pod level.
+    pub fn plain_requests(&self) -> &Resources {
+        self.differing_plain_requests.as_deref().unwrap_or(&self.requests.resources)
     }
 
     /// Whether the node satisfies `nodeSelector`.

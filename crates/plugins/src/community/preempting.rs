@@ -5,7 +5,7 @@ use supercargo_model::NodeRef;
 
 /// Up to so many nodes, each of them is named, as upstream does with any number: a message with thousands of names helps nobody, and
 /// the API server takes none that is so long.
-const NODES_NAMED_MAX: usize = 20;
+const NODES_NAMED_MAX: usize = 100;
 
 /// The word on a node where nobody may go.
 pub(super) fn no_victims(cycle: &Cycle<'_>, node: NodeRef<'_>) -> Status {

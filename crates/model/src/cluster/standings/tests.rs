@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::{CountedPods, PodSet, Standing};
+use super::{CountedPods, PodSet, PodSetId, Standing};
 use crate::cluster::{Cluster, Row, Snapshot};
 use crate::node::NodeWords;
 use crate::pod::{Pod, PodSpec};
@@ -112,8 +112,26 @@ fn all_words(snapshot: &Snapshot) -> Vec<Vec<String>> {
         all.extend(NAMESPACES.map(|namespace| words(&pods.by_namespace(namespace))));
         let placed = NAMESPACES.map(|namespace| pods.placed_requests_in(namespace));
         all.push(placed.map(|placed| placed.map_or(0, |placed| placed.milli_cpu).to_string()).into());
+        let plain = NAMESPACES.map(|namespace| pods.placed_plain_requests_in(namespace));
+        all.push(plain.map(|placed| placed.map_or(0, |placed| placed.milli_cpu).to_string()).into());
     }
     all
+}
+
+/// The names of all sets by label, and what a snapshot says about them.
+fn sets(snapshot: &Snapshot) -> Vec<(Option<PodSetId>, Vec<String>)> {
+    let pods = snapshot.pods();
+    let Some(counted) = pods.counted() else { return Vec::new() };
+    let mut sets = Vec::new();
+    for (key, value) in counted.labels.iter().flat_map(|key| VALUES.map(|value| (key, value))) {
+        sets.extend(NAMESPACES.map(|namespace| {
+            let id = pods.id_by_label_in(namespace, key, value);
+            let set = pods.by_label_in(namespace, key, value);
+            assert_eq!(id.is_some(), !set.is_empty());
+            (id, words(&set))
+        }));
+    }
+    sets
 }
 
 /// The same, by looking at every pod.
@@ -142,7 +160,8 @@ fn naive_words(counted: &CountedPods, known: &BTreeMap<usize, Known>) -> Vec<Vec
             let placed = of_namespace.filter(|known| known.standing.has_node());
             placed.map(|known| known.pod.requests().resources.milli_cpu).sum::<i64>().to_string()
         });
-        all.push(placed.into());
+        // No pod here has a sidecar.
+        all.extend([placed.clone().into(), placed.into()]);
     }
     all
 }
@@ -212,11 +231,19 @@ proptest! {
         let mut words = NodeWords::default();
         "n".clone_into(&mut words.metadata_mut().name);
         let row = cluster.put_node(&words);
+        cluster.note_changed_sets();
         cluster.count_pods(first.clone());
         let (mut counted, mut known) = (first, BTreeMap::new());
         let mut earlier: Vec<(Snapshot, Vec<Vec<String>>)> = Vec::new();
         for act in acts {
+            let (before, counts_anew) = (sets(cluster.snapshot()), matches!(act, Act::Count(_)));
+            cluster.take_changed_sets();
             counted = apply(&mut cluster, row, &mut known, act).unwrap_or(counted);
+            let changed = cluster.take_changed_sets();
+            for ((id, words), (id_now, words_now)) in before.into_iter().zip(sets(cluster.snapshot())) {
+                let is_noted = [id, id_now].into_iter().flatten().any(|id| changed.contains(&id));
+                prop_assert!(counts_anew || words == words_now || is_noted, "{words:?} became {words_now:?}");
+            }
             if counted.is_nothing() {
                 // Nobody counts, so nobody is known; bound pods are found again when somebody does.
                 known.retain(|_, known| known.is_bound);

@@ -456,3 +456,27 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn plain_requests_know_neither_sidecars_nor_requests_at_pod_level() {
+    for (spec, milli_cpu, plain) in [
+        (json!({}), 300, 300),
+        (
+            json!({ "initContainers": [{ "name": "i", "resources": { "requests": { "cpu": "1" } } }] }),
+            1_000,
+            1_000,
+        ),
+        (
+            json!({ "initContainers": [{ "name": "i", "restartPolicy": "Always", "resources": { "requests": { "cpu": "1" } } }] }),
+            1_300,
+            1_000,
+        ),
+        (json!({ "resources": { "requests": { "cpu": "2" } } }), 2_000, 300),
+    ] {
+        let mut spec = spec;
+        spec["containers"] = json!([{ "name": "a", "resources": { "requests": { "cpu": "300m" } } }]);
+        let pod = pod(&json!({ "spec": spec }).to_string());
+        let asked = [pod.spec.requests.resources.milli_cpu, pod.spec.plain_requests().milli_cpu];
+        assert_eq!(asked, [milli_cpu, plain], "{spec}");
+    }
+}

@@ -9,7 +9,7 @@ use supercargo_model::{Kind, NodeRef, Resources};
 
 use super::amounts::Bound;
 use super::elastic_quota::{ElasticQuota, OldElasticQuota, quota_of};
-use super::usage::{QuotaState, state_of, used_in};
+use super::usage::{QuotaState, request_of, state_of, used_in};
 
 /// What the victims on all nodes depend on; none if PreFilter has not run.
 pub(super) fn everywhere(cycle: &Cycle<'_>) -> Option<Vec<u64>> {
@@ -33,8 +33,8 @@ pub(super) fn on_node(cycle: &Cycle<'_>, node: NodeRef<'_>) -> Vec<u64> {
     let own = state_of(cycle).filter(|state| state.has_quota).zip(quota_of(context, &pod.namespace));
     // Without a quota only priorities count, and who has one.
     let Some((state, own)) = own else { return Vec::new() };
-    let mut distances = Distances::of(state, node);
-    let (request, used) = (&pod.requests().resources, used_in(context, &pod.namespace));
+    let mut distances = Distances::of(context, state, node);
+    let (request, used) = (request_of(context, pod), used_in(context, &pod.namespace));
     for (in_quota, in_all) in [(request, request), (&state.in_quota, &state.in_all)] {
         distances.note(&own.max, &[in_quota], &[used]);
         distances.note(&state.total_min, &[&state.total_used, in_all], &[]);
@@ -68,10 +68,10 @@ struct Distances<'a> {
 }
 
 impl<'a> Distances<'a> {
-    fn of(state: &'a QuotaState, node: NodeRef<'_>) -> Self {
+    fn of(context: &Context<'_>, state: &'a QuotaState, node: NodeRef<'_>) -> Self {
         let mut reach = Resources::default();
         for pod in node.pods() {
-            reach.add_magnitude(&pod.requests().resources);
+            reach.add_magnitude(request_of(context, pod));
         }
         Distances { state, reach, numbers: Vec::new() }
     }

@@ -51,19 +51,20 @@ use usage::QuotaState;
 ///
 /// # Difference from upstream
 /// - What a namespace uses is counted from the pods that have a node, always: also those that ran before their quota was made, and after
-///   one of two quotas is gone. Sidecars and requests at pod level count as NodeResourcesFit counts them.
+///   one of two quotas is gone.
 /// - Of several quotas in a namespace the one whose name comes first counts. That, a `min` above the `max`, and the API group's old name
 ///   `scheduling.sigs.k8s.io`, which is read, too, are told by events on the quota.
 /// - Where pods may go on more than 100 nodes, the best of the first 100 of them is taken. Upstream looks at all.
 /// - Amounts that 64 bits do not hold count as their limit, where upstream's sums wrap around and become less than nothing.
-/// - Where there are more than 20 nodes, a pod that nobody goes for is told how many nodes were tried, and not the name of each.
-/// - A pod that fits neither with a victim nor by the quota is one victim, where upstream fails the node.
+/// - Where there are more than 100 nodes, a pod that nobody goes for is told how many nodes were tried, and not the name of each.
 /// - `status.used` has the overhead of pods, is written a second after a change, and what it was told with is the quota's own name.
 /// - Where the API server does not have the definition of ElasticQuota, upstream does not start. Here there are no quotas until it is
 ///   installed, which the log and `/readyz?verbose` say.
-/// - As upstream: `status.used` counts running pods, while pods count against a quota as soon as they have a node (the fix
+/// - As upstream: sidecars count as init containers that end, and requests at pod level do not count (the fix `quotaSidecars` counts both as
+///   NodeResourcesFit does). `status.used` counts running pods, while pods count against a quota as soon as they have a node (the fix
 ///   `quotaStatusPlaced` makes both the same); a resource that a quota does not name counts as 0 (`unlistedQuotaResources`); a victim that only
-///   the quota asks for does not count against budgets (`quotaBudgetViolations`). Guarantees are not compared with what nodes have, what
+///   the quota asks for does not count against budgets (`quotaBudgetViolations`); a node fails where the filters have a victim go while nominated pods
+///   exceed the quota (`quotaEvictions`). Guarantees are not compared with what nodes have, what
 ///   is lent goes to whoever comes first, and victims are looked for on one node.
 #[derive(Debug)]
 pub struct CapacityScheduling;

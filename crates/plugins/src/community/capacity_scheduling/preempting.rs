@@ -10,7 +10,7 @@ use supercargo_model::pod::PreemptionPolicy;
 use supercargo_model::{NodeRef, Pod};
 
 use super::elastic_quota::{Quota, quota_of, quotas};
-use super::usage::state_of;
+use super::usage::{request_of, state_of};
 use super::{CapacityScheduling, findings};
 use crate::community::preempting;
 
@@ -78,7 +78,7 @@ impl PreemptionRules for CapacityScheduling {
             return Status::success();
         };
         // As upstream, when all have gone, only the pod itself counts, and not those that are nominated.
-        let request = &pod.requests().resources;
+        let request = request_of(context, pod);
         let (in_quota, in_all) = match reprieved {
             None => (request, request),
             Some(_) => (&state.in_quota, &state.in_all),
@@ -87,6 +87,15 @@ impl PreemptionRules for CapacityScheduling {
             return Status::unschedulable("global quota max exceeded");
         }
         Status::success()
+    }
+
+    /// Upstream asks once more, and takes the pod off a second time, which fails. Only pods that are nominated can exceed the quota here.
+    fn taken_off(&self, node: &dyn NodeRehearsal, pod: &Arc<Pod>) -> Status {
+        if node.cycle().context.fixes.quota_evictions || self.fits(node, Some(pod)).is_success() {
+            return Status::success();
+        }
+        let message = format!("no corresponding pod {} in pods of node {}", pod.name, node.as_node().name());
+        Status::unschedulable(message)
     }
 
     fn no_victims(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Status {

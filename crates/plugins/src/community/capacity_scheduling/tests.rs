@@ -91,6 +91,25 @@ fn nominated_pods_count_if_they_go_first() {
 }
 
 #[test]
+fn a_sidecar_is_an_init_container_unless_the_fix_is_asked_for() {
+    let sidecar = json!({ "name": "side", "restartPolicy": "Always", "resources": { "requests": { "memory": "600" } } });
+    let with_sidecar = |pod: PodBuilder| pod.with(json!({ "spec": { "initContainers": [sidecar.clone()] } }));
+    // Whether the pod that is there, or the one that asks, has the sidecar.
+    for (has_old, has_new) in [(true, false), (false, true)] {
+        for (is_mended, expected) in [(false, "all nodes"), (true, "Max")] {
+            let mut cluster = two_quotas();
+            cluster.fixes.quota_sidecars = is_mended;
+            let old = asking("ns2", "old", "1000").with(json!({ "spec": { "nodeName": "n1" } }));
+            cluster.put(if has_old { with_sidecar(old) } else { old });
+            let new = asking("ns2", "new", "1000");
+            let new = if has_new { with_sidecar(new) } else { new };
+            let said = trial::<CapacityScheduling>().pre_filter(&mut cluster, new);
+            assert!(said.contains(expected), "{has_old} {has_new} {is_mended}: {said:?}");
+        }
+    }
+}
+
+#[test]
 fn whoever_asks_hears_who_has_what() {
     let mut cluster = two_quotas();
     cluster.put(asking("ns1", "old", "1200").with(json!({ "spec": { "nodeName": "n1" } })));

@@ -34,7 +34,7 @@ pub(super) struct QuotaState {
 impl QuotaState {
     /// How things are for a pod.
     pub(super) fn of(context: &Context<'_>, pod: &Pod) -> Self {
-        let request = &pod.requests().resources;
+        let request = request_of(context, pod);
         let own = quota_of(context, &pod.namespace);
         let mut state = QuotaState {
             has_quota: own.is_some(),
@@ -104,7 +104,7 @@ impl QuotaState {
             self.moved.push((pod.namespace.clone(), Resources::default()));
             self.moved.len() - 1
         });
-        let request = &pod.requests().resources;
+        let request = request_of(context, pod);
         for moved in [&mut self.moved[position].1, &mut self.moved_in_all] {
             if comes { moved.add(request) } else { moved.subtract(request) }
         }
@@ -119,7 +119,18 @@ pub(super) fn state_of<'a>(cycle: &'a Cycle<'_>) -> Option<&'a QuotaState> {
 /// What the pods of a namespace take that have a node.
 pub(super) fn used_in<'a>(context: &Context<'a>, namespace: &str) -> &'a Resources {
     static NOTHING: std::sync::LazyLock<Resources> = std::sync::LazyLock::new(Resources::default);
-    context.pods().placed_requests_in(namespace).unwrap_or(&NOTHING)
+    let pods = context.pods();
+    let used = if context.fixes.quota_sidecars {
+        pods.placed_requests_in(namespace)
+    } else {
+        pods.placed_plain_requests_in(namespace)
+    };
+    used.unwrap_or(&NOTHING)
+}
+
+/// What a pod takes of its quota.
+pub(super) fn request_of<'a>(context: &Context<'_>, pod: &'a Pod) -> &'a Resources {
+    if context.fixes.quota_sidecars { &pod.requests().resources } else { pod.spec.plain_requests() }
 }
 
 /// Adds what pods ask for that preemption makes room for, where that goes before the pod.
@@ -127,7 +138,7 @@ fn add_nominated(context: &Context<'_>, pod: &Pod, in_quota: &mut Resources, in_
     let on_nodes = context.cluster.nominated().filter(|(node, _)| context.cluster.row_of(node).is_some());
     for other in on_nodes.flat_map(|(_, pods)| pods).filter(|other| other.uid != pod.uid) {
         let Some(quota) = quota_of(context, &other.namespace) else { continue };
-        let request = &other.requests().resources;
+        let request = request_of(context, other);
         if other.namespace == pod.namespace {
             if other.priority() >= pod.priority() {
                 in_quota.add_saturating(request);

@@ -43,7 +43,7 @@ pub use policy::PriorityClass;
 /// # Difference from upstream
 /// All pods of one decision are judged at one time, where upstream's time may be that of another decision. As upstream, a less important pod
 /// whose PriorityClass is gone keeps everybody on its node, unless the fix `gonePriorityClass` is asked for; pods without a PriorityClass are
-/// not spared; and the time runs from when a pod was scheduled, not from when its containers started. Where there are more than 20 nodes, a pod that
+/// not spared; and the time runs from when a pod was scheduled, not from when its containers started. Where there are more than 100 nodes, a pod that
 /// nobody goes for is told how many nodes were tried, and not the name of each.
 #[derive(Debug)]
 pub struct PreemptionToleration {
