@@ -53,7 +53,8 @@ fn main() {
         scheduler.put(decode(node(&format!("n{number}")).cpu(&room.to_string()).pods(room).into()), NOW);
     }
     let member = |group: usize, number: usize, cpu: &str| -> PodBuilder {
-        let name = format!("g{group}-{number}");
+        // Members are tried by name, the one that fits nowhere last.
+        let name = format!("g{group}-{number:05}");
         pod(&name).uid(&name).cpu(cpu).label(LABEL, &format!("g{group}"))
     };
     let mut pods = Vec::new();

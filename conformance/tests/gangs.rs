@@ -1,6 +1,7 @@
 //! Groups of pods in virtual time: they go together, wait in vain, give way to each other, and say how they do.
 
 use serde_json::{Value, json};
+use supercargo_model::lookups::{LOOKUPS_MAX, noting};
 use supercargo_testkit::{node, pod};
 use supercargo_world::{World, only};
 
@@ -102,6 +103,108 @@ fn a_gang_that_does_not_fit_gives_everything_back_at_once() {
             world.change(&format!("Pod plain-{number:04}"), &json!({ "metadata": { "labels": null } }));
         }
         assert_eq!(only(&world.run(), "bind").len(), size);
+    }
+}
+
+#[test]
+fn a_gang_that_fits_in_part_rests_between_two_attempts() {
+    for (size, room) in [(4, 2), (9, 3), (30, 12)] {
+        let mut world = world();
+        world.put(node("n1").cpu(&room.to_string()));
+        world.put(group("g", size as i64));
+        put_members(&mut world, "g", size, "1");
+        // No time passes: whoever is tried again must have waited.
+        let log = world.run();
+        assert_eq!(only(&log, "bind"), [""; 0]);
+        assert!(world.scheduler.cluster().nodes().all(|node| node.pods().is_empty()), "nobody holds room");
+        world.pass(30);
+        assert_eq!(bound(&world, "g", size), 0);
+        // All of them go as soon as they can.
+        world.put(node("n2").cpu(&(size - room).to_string()));
+        world.pass(30);
+        assert_eq!(bound(&world, "g", size), size);
+        assert_eq!(world.complaints(), [""; 0]);
+    }
+}
+
+/// How often something was looked up of pods and groups while something happened.
+fn lookups(act: impl FnOnce()) -> usize {
+    let ((), looked_up) = noting(act);
+    assert!(looked_up.len() < LOOKUPS_MAX, "not all of them were noted");
+    looked_up.len()
+}
+
+fn bound_pod(name: &str) -> Value {
+    pod(name).cpu("1").on("n0").into()
+}
+
+#[test]
+fn what_happens_elsewhere_is_nothing_to_groups_that_lack_members() {
+    let lookups_beside = |groups: usize, size: usize| {
+        let mut world = world();
+        put_nodes_for(&mut world, 30);
+        for number in 0..groups {
+            let name = format!("g{number}");
+            world.put(group(&name, size as i64 + 1));
+            put_members(&mut world, &name, size, "1");
+        }
+        world.run();
+        world.pass(30);
+        // They are looked at once, and wait in vain from then on.
+        world.put(bound_pod("a"));
+        let count = lookups(|| world.put(bound_pod("b")));
+        // Until the last member comes: then all are there at once.
+        world.put(member("g0", size, "1"));
+        world.put(bound_pod("c"));
+        assert_eq!(only(&world.run(), "bind").len(), size + 1);
+        count
+    };
+    let few = lookups_beside(1, 1);
+    assert_eq!([lookups_beside(200, 1), lookups_beside(1, 20)], [few, few]);
+}
+
+#[test]
+fn a_refused_gang_is_looked_at_no_more_often_the_larger_it_is() {
+    let lookups_of = |size: usize| {
+        let mut world = world_with(&json!({ "podGroupRejectPercentage": 0 }), &[]);
+        put_nodes_for(&mut world, size);
+        world.put(group("g", size as i64));
+        put_members(&mut world, "g", size - 1, "1");
+        world.put(member("g", size - 1, "4000"));
+        lookups(|| _ = world.run()) / size
+    };
+    let (small, large) = (lookups_of(12), lookups_of(240));
+    assert!(large <= small + small / 10, "{small} a pod of 12, {large} a pod of 240");
+}
+
+/// What changes, besides that a pod is bound, and whether both members that are there go then.
+type Changed = (&'static str, fn(&mut World), bool);
+
+#[test]
+fn members_that_lack_others_are_tried_again_when_that_changes() {
+    let changes: [Changed; 5] = [
+        ("nothing", |_| {}, false),
+        ("minMember", |world| world.change("PodGroup g", &json!({ "spec": { "minMember": 2 } })), true),
+        ("the group", |world| world.remove("PodGroup g"), false),
+        ("another group", |world| world.put(group("other", 1)), false),
+        (
+            "a member of no importance",
+            |world| world.put(pod("bound").cpu("1").on("n0").label(GROUP, "g")),
+            true,
+        ),
+    ];
+    for (what, change, goes) in changes {
+        let mut world = world();
+        put_nodes_for(&mut world, 30);
+        world.put(group("g", 3));
+        put_members(&mut world, "g", 2, "1");
+        world.run();
+        world.pass(30);
+        world.put(bound_pod("a"));
+        assert_eq!(only(&world.run(), "bind"), [""; 0]);
+        change(&mut world);
+        world.put(bound_pod("b"));
+        assert_eq!(only(&world.run(), "bind").len(), if goes { 2 } else { 0 }, "{what} changes");
     }
 }
 

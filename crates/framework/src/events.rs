@@ -108,6 +108,22 @@ pub trait Enqueue: Send + Sync {
         let _ = (context, pod, change);
         Hint::Queue
     }
+
+    /// The label by which `pod` waits together with others, if it does: with all of its namespace that have the same value, as
+    /// [`Pods::by_label_in`](supercargo_model::Pods::by_label_in) has them. The plugin declares that it reads pods by that label.
+    fn waits_by_label(&self, pod: &Pod) -> Option<&'static str> {
+        let _ = pod;
+        None
+    }
+
+    /// Whether no event helps any of those that wait together with `pod` because of this plugin alone, until one of all pods with that
+    /// label comes, changes, stands elsewhere or goes, or an object of their namespace that has the label's value as its name.
+    ///
+    /// So long, nobody of them is asked for a hint: there may be many thousands of them, and much may happen meanwhile.
+    fn is_in_vain(&self, context: &Context<'_>, pod: &Pod) -> bool {
+        let _ = (context, pod);
+        false
+    }
 }
 
 impl ClusterEvent {

@@ -36,10 +36,8 @@ impl World {
     pub(crate) fn store(&mut self, object: Value, by_order: bool) -> Result<Value, String> {
         let name = ObjectName::of(&object)?;
         let object = self.completed(object, &name);
-        let is_other_of_uid = |(other, known): (&ObjectName, &Value)| {
-            other.kind == name.kind && *other != name && known["metadata"]["uid"] == object["metadata"]["uid"]
-        };
-        if name.kind == "Pod" && self.objects.iter().any(is_other_of_uid) {
+        let uid = uid_of_pod(&name, &object);
+        if uid.as_ref().and_then(|uid| self.pod_names.get(uid)).is_some_and(|other| *other != name) {
             return Err(format!("another pod has the UID {}", object["metadata"]["uid"]));
         }
         let decoded = match self.decoder.decode(&object.to_string()) {
@@ -62,6 +60,7 @@ impl World {
         {
             self.forget(&name);
         }
+        self.pod_names.extend(uid.map(|uid| (uid, name.clone())));
         self.objects.insert(name, object.clone());
         if let Some(decoded) = decoded {
             self.scheduler.put(decoded, self.now);
@@ -81,6 +80,9 @@ impl World {
     /// An object goes.
     pub(crate) fn forget(&mut self, name: &ObjectName) {
         let Some(object) = self.objects.remove(name) else { return };
+        if let Some(uid) = uid_of_pod(name, &object) {
+            self.pod_names.remove(&uid);
+        }
         if let Ok(decoded) = self.decoder.decode(&object.to_string()) {
             self.scheduler.remove(&decoded, self.now);
         }
@@ -212,4 +214,9 @@ impl World {
             Err(error) => panic!("what was ordered leaves an object that cannot be: {error}\n{shown:#}"),
         }
     }
+}
+
+/// The UID of an object that is a pod, in JSON.
+fn uid_of_pod(name: &ObjectName, object: &Value) -> Option<String> {
+    (name.kind == "Pod").then(|| object["metadata"]["uid"].to_string())
 }

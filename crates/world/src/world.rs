@@ -50,6 +50,8 @@ pub struct World {
     config: String,
     pub(crate) decoder: Decoder,
     pub(crate) objects: BTreeMap<ObjectName, Value>,
+    /// The name of each pod, by its UID.
+    pub(crate) pod_names: BTreeMap<String, ObjectName>,
     pub(crate) now: Timestamp,
     /// What was ordered and done, in order, as a line each.
     pub(crate) log: Vec<String>,
@@ -125,6 +127,7 @@ impl World {
             registry,
             config: config.to_owned(),
             objects: BTreeMap::new(),
+            pod_names: BTreeMap::new(),
             now: Timestamp::from_seconds(BEGINNING_SECONDS),
             log: Vec::new(),
             faults: Vec::new(),

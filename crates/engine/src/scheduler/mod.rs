@@ -167,7 +167,8 @@ impl Scheduler {
         let SchedulerOptions { engine, initial_backoff, max_backoff, max_unschedulable } = options;
         let patience = Patience { initial_backoff, max_backoff, max_unschedulable };
         let mut queue = Queue::new(patience, &profiles);
-        let engine = Engine::new(profiles, engine);
+        let mut engine = Engine::new(profiles, engine);
+        engine.cluster.note_changed_sets();
         queue.tell_standings(engine.cluster.counts_pods());
         Scheduler {
             observers: Observers::of(engine.profiles()),
@@ -358,6 +359,7 @@ impl Scheduler {
     }
 
     fn with_queue<R>(&mut self, now: Timestamp, act: impl FnOnce(&mut Queue, &QueueContext<'_>) -> R) -> R {
+        self.queue.sets_changed(self.engine.cluster.take_changed_sets());
         let (context, profiles) = self.engine.view(now);
         let context = QueueContext { context, profiles, preempting: &self.preempting };
         let result = act(&mut self.queue, &context);

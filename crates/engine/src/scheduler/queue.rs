@@ -1,7 +1,9 @@
 //! The pods that wait to be scheduled: those to be tried next, those that wait a while, those that wait for something to
 //! happen, and those that are being tried.
 
+mod happened;
 mod holding;
+mod idle;
 mod lengths;
 mod locating;
 mod moving;
@@ -10,7 +12,7 @@ mod renewal;
 mod standings;
 mod waking;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,13 +24,13 @@ use supercargo_model::{Pod, Timestamp};
 use super::happenings::{Happening, What, pod_update};
 use super::heap::{Heap, Slot};
 use super::observations::{Observation, Observations, QueueEvent, QueuePart};
-use super::queue_context::{Gate, Hearers, QueueContext, Retry};
+use super::queue_context::{Gate, QueueContext, Retry};
+use happened::Happened;
+use idle::{Idle, IdlePlace};
 pub use lengths::QueueLengths;
 use ordering::Order;
 use standings::Standings;
 
-/// So many happenings are kept for pods that are being tried. For a pod that misses some, any may have helped.
-const HAPPENINGS_MAX: usize = 10_000;
 /// How often pods that wait for something to happen are looked at, whether they have waited too long.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -50,6 +52,8 @@ pub(super) struct Waiting {
     /// When it was last taken to be tried.
     pub(super) tried_at: Option<Timestamp>,
     place: Place,
+    /// Where it is if it waits for something to happen.
+    idle_place: IdlePlace,
     unschedulable_count: u32,
     /// Attempts since the last one that did not break.
     error_count: u32,
@@ -91,11 +95,10 @@ pub(super) struct Queue {
     active: Heap,
     backoff: Heap,
     error_backoff: Heap,
-    unschedulable: BTreeSet<Slot>,
+    /// Those that wait for something to happen.
+    idle: Idle,
     in_flight: BTreeSet<(u64, Slot)>,
-    happened: VecDeque<Happening>,
-    /// How many happenings were dropped from the front.
-    forgotten: u64,
+    happened: Happened,
     arrivals: u64,
     next_flush: Option<Timestamp>,
     pub(super) observations: Observations,
@@ -157,10 +160,9 @@ impl Queue {
             active: Heap::default(),
             backoff: Heap::default(),
             error_backoff: Heap::default(),
-            unschedulable: BTreeSet::new(),
+            idle: Idle::default(),
             in_flight: BTreeSet::new(),
-            happened: VecDeque::new(),
-            forgotten: 0,
+            happened: Happened::default(),
             arrivals: 0,
             next_flush: None,
             observations: Observations::default(),
@@ -171,7 +173,7 @@ impl Queue {
 
     /// Whether anybody waits to hear what happens.
     pub(super) fn listens(&self) -> bool {
-        !self.unschedulable.is_empty() || !self.in_flight.is_empty() || self.order.depends_on_events()
+        !self.idle.is_empty() || !self.in_flight.is_empty() || self.order.depends_on_events()
     }
 
     /// The pods in the queue, by UID.
@@ -186,6 +188,12 @@ impl Queue {
         waiting.into_iter().map(|waiting| waiting.queued.pod.clone()).collect()
     }
 
+    /// The pods that wait for something to happen.
+    fn idle_slots(&self) -> impl Iterator<Item = Slot> {
+        let waits = |waiting: &Waiting| waiting.place == Place::Unschedulable;
+        (0..self.pods.len()).filter(move |slot| self.pods[*slot].as_deref().is_some_and(waits))
+    }
+
     /// The pods that wait, without those that are being tried.
     pub(super) fn at_rest(&self) -> impl Iterator<Item = &Waiting> {
         self.pods
@@ -197,7 +205,7 @@ impl Queue {
 
     /// What happened while the pods were tried that are being tried.
     pub(super) fn kept_events(&self) -> impl Iterator<Item = ClusterEvent> {
-        self.happened.iter().map(|happening| happening.event)
+        self.happened.events()
     }
 
     pub(super) fn in_flight_count(&self) -> usize {
@@ -252,6 +260,7 @@ impl Queue {
             generation,
             tried_at: None,
             place: Place::Unschedulable,
+            idle_place: IdlePlace::default(),
             unschedulable_count: 0,
             error_count: 0,
             flushed_at: None,
@@ -284,11 +293,15 @@ impl Queue {
         events.iter().for_each(|event| self.order.hear(event));
         let happenings = events.into_iter().map(|event| Happening { event, what: what() });
         match self.get(slot).place {
-            Place::InFlight => happenings.for_each(|happening| self.keep(happening)),
+            Place::InFlight => happenings.for_each(|happening| self.happened.keep(happening)),
             Place::Active => self.with_active(slot, context, |heap, entry, less| heap.fix(entry, less)),
             Place::Backoff => self.with_backoff(slot, context, |heap, entry, less| heap.fix(entry, less)),
             Place::ErrorBackoff => self.with_errors(slot, |heap, entry, less| heap.fix(entry, less)),
             Place::Unschedulable => {
+                if old.labels != pod.labels {
+                    self.remove_idle(slot);
+                    self.add_idle(context, slot);
+                }
                 for happening in happenings {
                     let retry = context.retry(self.get(slot), &happening);
                     if retry != Retry::Skip {
@@ -331,7 +344,7 @@ impl Queue {
     /// A pod is being tried from now on.
     fn begin(&mut self, context: &QueueContext<'_>, slot: Slot) {
         self.leave(context, slot);
-        let marker = self.forgotten + self.happened.len() as u64;
+        let marker = self.happened.next();
         let waiting = self.get_mut(slot);
         waiting.place = Place::InFlight;
         waiting.queued.attempts = waiting.queued.attempts.saturating_add(1);
@@ -362,7 +375,7 @@ impl Queue {
         self.leave(context, slot);
         match retry {
             Retry::Skip if context.has_profile(self.get(slot)) => {
-                self.settle(slot, now, QueueEvent::AttemptFailed);
+                self.settle(context, slot, QueueEvent::AttemptFailed);
             }
             Retry::AfterBackoff if self.get(slot).is_backing_off(&patience, now) => {
                 self.enter(context, slot, Place::Backoff, QueueEvent::AttemptFailed);
@@ -379,16 +392,25 @@ impl Queue {
         if waiting.is_wanted || waiting.is_blameless() {
             return Retry::AfterBackoff;
         }
-        let Some(known) = waiting.marker.checked_sub(self.forgotten) else { return Retry::AfterBackoff };
-        let mut hearers = Hearers::default();
-        let missed = self.happened.iter().skip(known as usize);
-        let heard = missed.filter(|happening| context.hears(waiting, happening.event, &mut hearers));
-        heard.map(|happening| context.retry(waiting, happening)).max().unwrap_or(Retry::Skip)
+        let hears = |event| context.hears(waiting, event);
+        let Some(heard) = self.happened.since(waiting.marker, hears) else { return Retry::AfterBackoff };
+        let mut heard = heard.peekable();
+        if heard.peek().is_some() && context.is_in_vain(waiting) {
+            return Retry::Skip;
+        }
+        let most = if waiting.pending.is_empty() { Retry::AfterBackoff } else { Retry::Immediately };
+        let mut retry = Retry::Skip;
+        while retry < most
+            && let Some(happening) = heard.next()
+        {
+            retry = retry.max(context.retry(waiting, happening));
+        }
+        retry
     }
 
     /// Takes a pod back into the books as one that is being tried, to be put back.
     pub(super) fn restore(&mut self, mut waiting: Box<Waiting>) -> Slot {
-        let marker = self.forgotten + self.happened.len() as u64;
+        let marker = self.happened.next();
         (waiting.marker, waiting.place) = (marker, Place::InFlight);
         let uid = waiting.queued.pod.uid.clone();
         let slot = self.occupy(waiting);
@@ -417,12 +439,7 @@ impl Queue {
         happening: Happening,
         concerned: impl Fn(&Pod) -> bool,
     ) {
-        let mut hearers = Hearers::default();
-        let hears = |slot: &Slot| {
-            let waiting = self.get(*slot);
-            waiting.gate.is_some() || context.hears(waiting, happening.event, &mut hearers)
-        };
-        let waiting: Vec<Slot> = self.unschedulable.iter().copied().filter(hears).collect();
+        let waiting = self.hearing(context, &happening);
         for slot in waiting {
             let waiting = self.get(slot);
             let is_shut = waiting.gate.is_some_and(|gate| !context.opens(gate, waiting, happening.event));
@@ -435,13 +452,13 @@ impl Queue {
             }
         }
         if !self.in_flight.is_empty() {
-            self.keep(happening);
+            self.happened.keep(happening);
         }
     }
 
     /// Whether such an event may help a pod that waits, or one that is being tried.
     pub(super) fn is_anybody_helped_by(&self, context: &QueueContext<'_>, event: ClusterEvent) -> bool {
-        let mut waiting = self.unschedulable.iter().map(|slot| self.get(*slot));
+        let mut waiting = self.idle.examples().map(|slot| self.get(slot));
         !self.in_flight.is_empty() || waiting.any(|waiting| context.may_help(waiting, event))
     }
 
@@ -463,8 +480,8 @@ impl Queue {
             let waits_since =
                 |waiting: &Waiting| waiting.queued.queued_at.max(waiting.flushed_at.unwrap_or_default());
             let limit = self.patience.max_unschedulable;
-            let due = |slot: &Slot| now.since(waits_since(self.get(*slot))) > limit;
-            let due: Vec<Slot> = self.unschedulable.iter().copied().filter(due).collect();
+            let is_due = |waiting: &Waiting| now.since(waits_since(waiting)) > limit;
+            let due: Vec<Slot> = self.idle_slots().filter(|slot| is_due(self.get(*slot))).collect();
             for slot in due {
                 self.get_mut(slot).flushed_at = Some(now);
                 self.requeue(context, slot, Retry::AfterBackoff, QueueEvent::UnschedulableTimeout);
@@ -503,22 +520,22 @@ impl Queue {
                 if before != Some(gate) && context.is_told(gate, self.get(slot)) {
                     self.newly_held.push(slot);
                 }
-                self.settle(slot, context.now(), event);
+                self.settle(context, slot, event);
             }
         }
     }
 
     /// Lets a pod wait for something to happen.
-    fn settle(&mut self, slot: Slot, now: Timestamp, event: QueueEvent) {
+    fn settle(&mut self, context: &QueueContext<'_>, slot: Slot, event: QueueEvent) {
         self.note(QueuePart::Unschedulable, event);
         self.standings.note(slot);
         self.get_mut(slot).place = Place::Unschedulable;
-        self.unschedulable.insert(slot);
-        self.plan_flush(now);
+        self.add_idle(context, slot);
+        self.plan_flush(context.now());
     }
 
     fn plan_flush(&mut self, now: Timestamp) {
-        if self.next_flush.is_none() && !self.unschedulable.is_empty() {
+        if self.next_flush.is_none() && !self.idle.is_empty() {
             self.next_flush = Some(now.after(FLUSH_INTERVAL));
         }
     }
@@ -550,27 +567,17 @@ impl Queue {
             Place::Active => self.leave_active(slot, context),
             Place::Backoff => self.with_backoff(slot, context, |heap, _, less| _ = heap.remove(slot, less)),
             Place::ErrorBackoff => self.with_errors(slot, |heap, _, less| _ = heap.remove(slot, less)),
-            Place::Unschedulable => _ = self.unschedulable.remove(&slot),
+            Place::Unschedulable => self.remove_idle(slot),
             Place::InFlight => {
                 self.in_flight.remove(&(marker, slot));
                 let needed = self.in_flight.first().map_or(u64::MAX, |(marker, _)| *marker);
-                while self.forgotten < needed && self.happened.pop_front().is_some() {
-                    self.forgotten += 1;
-                }
+                self.happened.forget_before(needed);
             }
         }
     }
 
     fn note(&mut self, queue: QueuePart, event: QueueEvent) {
         self.observations.note(Observation::Queued { queue, event, pods: 1 });
-    }
-
-    fn keep(&mut self, happening: Happening) {
-        if self.happened.len() == HAPPENINGS_MAX {
-            self.happened.pop_front();
-            self.forgotten += 1;
-        }
-        self.happened.push_back(happening);
     }
 
     fn heap(&self, place: Place) -> &Heap {

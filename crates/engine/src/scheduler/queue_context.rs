@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 use supercargo_framework::{
     ClusterEvent, Context, Enqueue, EventResource, Hearing, Hint, Profile, QueueRank, QueueSort,
 };
-use supercargo_model::{Pod, Timestamp};
+use supercargo_model::{LabelLookup, ObjectKey, Pod, PodSetId, Timestamp};
 
 use super::happenings::Happening;
 use super::heap::{Entry, Slot};
@@ -30,18 +30,6 @@ pub(super) enum Gate {
     Preemption,
     /// The scheduler, because the profile that was responsible for the pod has gone.
     NoProfile,
-}
-
-/// Which plugins are to hear of which events, as far as somebody has asked.
-#[derive(Default)]
-pub(super) struct Hearers(Vec<Hearer>);
-
-struct Hearer {
-    /// The number of the profile.
-    profile: usize,
-    plugin: &'static str,
-    event: ClusterEvent,
-    hears: bool,
 }
 
 /// Whether, and when, a pod is tried again because of something that happened.
@@ -133,25 +121,51 @@ impl QueueContext<'_> {
         retry
     }
 
-    /// Whether a plugin that rejected a pod is to hear of an event. What is known of plugins is kept in `known`: there may be thousands
-    /// of pods, and few plugins.
-    pub(super) fn hears(&self, waiting: &Waiting, event: ClusterEvent, known: &mut Hearers) -> bool {
+    /// Whether something that happens may help a pod that waits, or was tried, whatever it happens to.
+    pub(super) fn hears(&self, waiting: &Waiting, event: ClusterEvent) -> bool {
+        if let Some(gate) = waiting.gate {
+            return matches!(gate, Gate::Preemption) || self.opens(gate, waiting, event);
+        }
         if waiting.is_blameless() {
             return true;
         }
-        let Some(number) = profile_of(self.profiles, &waiting.queued.pod) else { return false };
+        let Some(profile) = self.profile(waiting) else { return false };
         waiting.rejectors.iter().chain(&waiting.pending).any(|plugin| {
-            let is_known = |hearer: &&Hearer| {
-                hearer.profile == number && std::ptr::eq(hearer.plugin, *plugin) && hearer.event == event
-            };
-            if let Some(hearer) = known.0.iter().find(is_known) {
-                return hearer.hears;
-            }
-            let enqueue = enqueue_of(&self.profiles[number], plugin);
-            let hears = enqueue.is_none_or(|enqueue| Hearing::of(enqueue, event) != Hearing::Deaf);
-            known.0.push(Hearer { profile: number, plugin, event, hears });
-            hears
+            let enqueue = enqueue_of(profile, plugin);
+            enqueue.is_none_or(|enqueue| Hearing::of(enqueue, event) != Hearing::Deaf)
         })
+    }
+
+    /// The pods that a pod waits together with, if it waits because of one plugin that says so.
+    pub(super) fn set_of(&self, waiting: &Waiting) -> Option<PodSetId> {
+        let pod = &*waiting.queued.pod;
+        let label = self.only_rejector(waiting)?.waits_by_label(pod)?;
+        let pods = self.context.cluster.pods();
+        pods.id_by_label_in(&pod.namespace, label, pod.labels.label(label)?)
+    }
+
+    /// Whether no event helps those that wait together with a pod.
+    pub(super) fn is_in_vain(&self, waiting: &Waiting) -> bool {
+        let pod = &*waiting.queued.pod;
+        let together = self.only_rejector(waiting).filter(|plugin| plugin.waits_by_label(pod).is_some());
+        together.is_some_and(|plugin| plugin.is_in_vain(&self.context, pod))
+    }
+
+    /// The plugin that a pod waits for, if that is one.
+    fn only_rejector(&self, waiting: &Waiting) -> Option<&dyn Enqueue> {
+        let mut plugins = waiting.rejectors.iter().chain(&waiting.pending);
+        let (first, others) = (plugins.next()?, plugins.next());
+        if waiting.gate.is_some() || others.is_some() {
+            return None;
+        }
+        enqueue_of(self.profile(waiting)?, first)
+    }
+
+    /// The pods that wait together for an object of that name.
+    pub(super) fn sets_named(&self, key: &ObjectKey) -> Vec<PodSetId> {
+        let pods = self.context.cluster.pods();
+        let labels = pods.counted().into_iter().flat_map(|counted| &counted.labels);
+        labels.filter_map(|label| pods.id_by_label_in(&key.namespace, label, &key.name)).collect()
     }
 
     /// Whether something that happens to such a resource may help a pod, whatever it is.

@@ -33,6 +33,6 @@ impl Queue {
 
     /// The pods that are held back, and why, as far as that is to be told.
     pub(in crate::scheduler) fn held(&self, context: &QueueContext<'_>) -> Vec<(Slot, String)> {
-        self.unschedulable.iter().filter_map(|slot| self.told_reason(context, *slot)).collect()
+        self.idle_slots().filter_map(|slot| self.told_reason(context, slot)).collect()
     }
 }

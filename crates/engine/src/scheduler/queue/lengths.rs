@@ -18,11 +18,11 @@ pub struct QueueLengths {
 impl Queue {
     /// How many pods wait, by why.
     pub(in crate::scheduler) fn lengths(&self) -> QueueLengths {
-        let gated = self.unschedulable.iter().filter(|slot| self.get(**slot).gate.is_some()).count();
+        let (idle, gated) = self.idle.counts();
         QueueLengths {
             active: self.active.len(),
             backoff: self.backoff.len() + self.error_backoff.len(),
-            unschedulable: self.unschedulable.len() - gated,
+            unschedulable: idle - gated,
             gated,
         }
     }

@@ -17,7 +17,7 @@ impl Queue {
         (self.patience, self.order) = (patience, Order::of(context.profiles));
         // The heaps are in the order of the old plugins.
         (self.active, self.backoff, self.error_backoff) = (Heap::default(), Heap::default(), Heap::default());
-        self.unschedulable.clear();
+        self.idle.clear();
         let mut slots: Vec<Slot> = (0..self.pods.len()).filter(|slot| self.pods[*slot].is_some()).collect();
         slots.sort_by_key(|slot| self.get(*slot).arrival);
         let mut orphans = Vec::new();
@@ -53,6 +53,6 @@ impl Queue {
     pub(in crate::scheduler) fn break_off(&mut self, context: &QueueContext<'_>, slot: Slot) {
         self.leave(context, slot);
         self.get_mut(slot).place = Place::Unschedulable;
-        self.unschedulable.insert(slot);
+        self.add_idle(context, slot);
     }
 }

@@ -1,6 +1,6 @@
 //! Pods that somebody wants to be tried again.
 
-use super::{Place, Queue, Slot};
+use super::{Place, Queue};
 use crate::scheduler::observations::QueueEvent;
 use crate::scheduler::queue_context::{QueueContext, Retry};
 
@@ -24,8 +24,7 @@ impl Queue {
         context: &QueueContext<'_>,
         plugin: &'static str,
     ) {
-        let is_rejected = |slot: &Slot| self.get(*slot).rejectors.contains(plugin);
-        let rejected: Vec<Slot> = self.unschedulable.iter().copied().filter(is_rejected).collect();
+        let rejected = self.idle.of_reasons(|slot| self.get(slot).rejectors.contains(plugin));
         for slot in rejected {
             self.requeue(context, slot, Retry::AfterBackoff, QueueEvent::ForceActivate);
         }

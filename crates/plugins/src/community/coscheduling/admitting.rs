@@ -34,11 +34,21 @@ impl PreFilter for Coscheduling {
 fn refusal(context: &Context<'_>, pod: &Pod, group: &Group<'_>) -> Option<String> {
     // Without an object it fails at Permit, as upstream.
     let object = group.object?;
+    if let Some(reason) = obstacle(context, pod, group, object) {
+        return Some(reason);
+    }
+    object.spec.min_resources.as_ref()?;
     let memory = GroupMemory::of(context);
-    let remembers = |times: fn(&GroupMemory) -> &_| {
-        memory.is_some_and(|memory| is_ahead(times(memory), group, context.now))
-    };
-    if remembers(|memory| &memory.backed_off) {
+    if memory.is_some_and(|memory| is_ahead(&memory.permitted, group, context.now)) {
+        return None;
+    }
+    let known = memory.and_then(|memory| memory.known_gap(group, context.cluster)).map(str::to_owned);
+    known.or_else(|| gap(context.cluster, group, object)).map(|gap| format!("resource gap: {gap}"))
+}
+
+/// What stands in the way of a group, whatever room there is.
+fn obstacle(context: &Context<'_>, pod: &Pod, group: &Group<'_>, object: &PodGroup) -> Option<String> {
+    if GroupMemory::of(context).is_some_and(|memory| is_ahead(&memory.backed_off, group, context.now)) {
         return Some(format!("podGroup {} failed recently", group.full_name()));
     }
     let (size, min_member, name) = (group.size(), object.spec.min_member, &pod.name);
@@ -47,13 +57,8 @@ fn refusal(context: &Context<'_>, pod: &Pod, group: &Group<'_>) -> Option<String
             "pre-filter pod {name} cannot find enough sibling pods, current pods number: {size}, minMember of group: {min_member}"
         ));
     }
-    if group.with_gates() > size - min_member {
-        return Some(format!("pre-filter pod {name} cannot proceed due to gated pods in the same PodGroup"));
-    }
-    if remembers(|memory| &memory.permitted) {
-        return None;
-    }
-    gap(context.cluster, group, object).map(|gap| format!("resource gap: {gap}"))
+    (group.with_gates() > size - min_member)
+        .then(|| format!("pre-filter pod {name} cannot proceed due to gated pods in the same PodGroup"))
 }
 
 /// What becomes of a group of which a member fits nowhere.
@@ -121,10 +126,10 @@ impl PostFilter for Coscheduling {
         // Room is being made for it, so the others wait for that.
         let is_nominated = matches!(decided.nomination, Nomination::Node(_));
         let passed_pre_filter = !decided.rejected_by.contains(Self::NAME);
-        if let Some(object) = group.object
-            && passed_pre_filter
-        {
-            self.note_permitted(context, &group, object, acts);
+        match group.object {
+            Some(object) if passed_pre_filter => self.note_permitted(context, &group, object, acts),
+            Some(object) => note_gap(context, decided.pod, &group, object, acts),
+            None => {}
         }
         match self.verdict(Some(&group)) {
             Verdict::NoGroup | Verdict::Complete => {}
@@ -132,8 +137,13 @@ impl PostFilter for Coscheduling {
             Verdict::KeepsWaiting => self.note_stuck(context, &group, acts),
             Verdict::Rejected => {
                 let min_member = group.object.map_or(0, |object| object.spec.min_member);
-                if let Some(backoff) = self.args.backoff().filter(|_| group.size() >= min_member) {
-                    let backed_off = &mut acts.memory::<GroupMemory>().backed_off;
+                let backoff = self.args.backoff().filter(|_| group.size() >= min_member);
+                let memory = acts.memory::<GroupMemory>();
+                // Only those that give nodes back make each other try again.
+                let gives_back = group.count(Standing::AtPermit) > 0;
+                let pause = if gives_back { memory.note_failure(&group, context.now) } else { None };
+                if let Some(backoff) = backoff.or(pause) {
+                    let backed_off = &mut memory.backed_off;
                     // As upstream, a group that backs off already does so no longer.
                     if !is_ahead(backed_off, &group, context.now) {
                         let end = context.now.after(backoff);
@@ -154,6 +164,21 @@ impl Coscheduling {
             acts.memory::<GroupMemory>().stuck.insert(group.full_name(), ());
             plan_wake(context.now.after(STUCK_PAUSE), acts);
         }
+    }
+}
+
+/// Notes what the cluster lacks for a group, so that it is not worked out again for each member.
+fn note_gap(context: &Context<'_>, pod: &Pod, group: &Group<'_>, object: &PodGroup, acts: &mut Acts<'_>) {
+    let cluster = context.cluster;
+    let knows = |memory: &GroupMemory| memory.known_gap(group, cluster).is_some();
+    if object.spec.min_resources.is_none()
+        || acts.recall::<GroupMemory>().is_some_and(knows)
+        || obstacle(context, pod, group, object).is_some()
+    {
+        return;
+    }
+    if let Some(gap) = gap(cluster, group, object) {
+        acts.memory::<GroupMemory>().note_gap(group, cluster, gap);
     }
 }
 

@@ -1,10 +1,21 @@
 //! What Coscheduling remembers of groups.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{Context, Memory, SharedMap};
-use supercargo_model::Timestamp;
+use supercargo_model::{Snapshot, Timestamp};
 
 use super::pod_group::Group;
+
+/// How often a group fails in a row before it pauses.
+const FAILURES_IN_A_ROW_MAX: u32 = 16;
+/// How long it pauses the first time, as long as a pod's first backoff; each further pause is twice as long.
+const FAILURE_PAUSE: Duration = Duration::from_secs(1);
+/// How long it pauses at most, as long as a pod's longest backoff.
+const FAILURE_PAUSE_MAX: Duration = Duration::from_secs(10);
+/// After so long without a failure a group counts as one that has not failed.
+const FAILURES_FORGOTTEN_AFTER: Duration = Duration::from_secs(20);
 
 /// What is remembered of groups, by `namespace/name`. It is lost with the process, as upstream: a restart tries every group anew.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -13,8 +24,12 @@ pub(super) struct GroupMemory {
     pub(super) permitted: SharedMap<String, Timestamp>,
     /// Until when no member of a group is tried.
     pub(super) backed_off: SharedMap<String, Timestamp>,
+    /// What the cluster was last found to lack for a group.
+    pub(super) lacking: SharedMap<String, Lack>,
     /// When a member of a group last did not fit, or lost its node: groups go behind others by that.
     pub(super) failed: SharedMap<String, Timestamp>,
+    /// How often a group has failed of late.
+    pub(super) failures: SharedMap<String, Failures>,
     /// The members, by UID, whose nodes are being taken because another one lost its own.
     pub(super) taken_back: SharedMap<String, ()>,
     /// The groups of which a member did not fit while others keep their nodes.
@@ -23,6 +38,43 @@ pub(super) struct GroupMemory {
     pub(super) stale: SharedMap<String, ()>,
     /// When the plugin is woken next.
     pub(super) wakes_at: Option<Timestamp>,
+}
+
+/// The failures of a group.
+///
+/// The first member that has a node has all others tried, and one that gives its node back makes room for others. So a group of which only some
+/// fit would fail as fast as it can be tried, and for ever: it pauses after some failures in a row, longer each time.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Failures {
+    last: Timestamp,
+    /// Since the last pause.
+    in_a_row: u32,
+    pauses: u32,
+}
+
+impl Failures {
+    /// A group fails; how long it pauses, if it does.
+    fn note(&mut self, now: Timestamp) -> Option<Duration> {
+        if now.since(self.last) > FAILURES_FORGOTTEN_AFTER {
+            *self = Failures::default();
+        }
+        self.last = now;
+        self.in_a_row += 1;
+        if self.in_a_row < FAILURES_IN_A_ROW_MAX {
+            return None;
+        }
+        let pause = (FAILURE_PAUSE * (1 << self.pauses.min(u32::BITS - 1))).min(FAILURE_PAUSE_MAX);
+        (self.in_a_row, self.pauses) = (0, self.pauses.saturating_add(1));
+        Some(pause)
+    }
+}
+
+/// What the cluster lacks for a group.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Lack {
+    /// The version of the cluster that lacks it.
+    version: u64,
+    gap: String,
 }
 
 impl Memory for GroupMemory {
@@ -42,10 +94,28 @@ impl GroupMemory {
         any && knows(&group.full_name())
     }
 
+    /// What the cluster is known to lack for a group, unless anything has changed since: each of its members is told the same.
+    pub(super) fn known_gap(&self, group: &Group<'_>, cluster: &Snapshot) -> Option<&str> {
+        let lack = if self.lacking.is_empty() { None } else { self.lacking.get(&group.full_name()) };
+        lack.filter(|lack| lack.version == cluster.version()).map(|lack| &*lack.gap)
+    }
+
+    /// Notes what the cluster lacks for a group.
+    pub(super) fn note_gap(&mut self, group: &Group<'_>, cluster: &Snapshot, gap: String) {
+        self.lacking.insert(group.full_name(), Lack { version: cluster.version(), gap });
+    }
+
+    /// Notes that a group fails; how long it pauses, if it has failed too often.
+    pub(super) fn note_failure(&mut self, group: &Group<'_>, now: Timestamp) -> Option<Duration> {
+        self.failures.get_or_default(&group.full_name()).note(now)
+    }
+
     /// Notes that a group is complete.
     pub(super) fn succeeded(&mut self, group: &Group<'_>) {
         let name = group.full_name();
         self.failed.remove(&name);
+        self.failures.remove(&name);
+        self.lacking.remove(&name);
         self.stuck.remove(&name);
     }
 
@@ -54,6 +124,8 @@ impl GroupMemory {
         for times in [&mut self.permitted, &mut self.backed_off, &mut self.failed] {
             times.remove(group);
         }
+        self.failures.remove(group);
+        self.lacking.remove(group);
         self.stuck.remove(group);
         self.stale.remove(group);
     }

@@ -69,6 +69,8 @@ const STUCK_PAUSE: Duration = Duration::from_secs(1);
 /// - A pod that waits for room which preemption makes does not fail its group, in whatever order the two plugins are.
 /// - A member keeps its place among the pods that are ready when its group fails; the failure counts when it comes back.
 /// - When the backoff of a group ends, its members are tried again; upstream they wait for something to happen.
+/// - A group of which only some members fit pauses for some seconds after 16 failures in a row; upstream it fails as fast as it is tried, and for
+///   ever, unless `podGroupBackoffSeconds` stops it.
 /// - Members of a group that lacks some are not tried again before it has enough, whatever else happens.
 /// - The status counts the members of the group's own namespace. `occupiedBy` names the controller of a pod, not all its owners.
 ///   Statuses are written a second after a change. What is odd about a group is told by an event: a `minMember` below 1 or above

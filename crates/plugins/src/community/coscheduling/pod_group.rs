@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 use supercargo_framework::Context;
-use supercargo_model::pod::PodPhase;
 use supercargo_model::wire::null_default;
 use supercargo_model::{Kind, KindId, LabelLookup, MetadataWords, Pod, PodSet, ResourceList, Standing};
 
@@ -183,9 +182,9 @@ impl<'a> Group<'a> {
     }
 
     fn completed(&self) -> i64 {
-        if !self.counts_completed || self.count(Standing::Finished) == 0 {
+        if !self.counts_completed {
             return 0;
         }
-        self.members().filter(|member| member.pod.phase() == PodPhase::Succeeded).count() as i64
+        self.members.iter().flatten().map(|members| members.count_succeeded() as i64).sum()
     }
 }

@@ -1,6 +1,7 @@
 //! The order in which pods of groups are tried, and what wakes them.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use supercargo_framework::{
     Actions, Change, ClusterEvent, Context, Enqueue, Hint, OrderChanges, QueueRank, QueueSort, QueuedPod,
@@ -53,10 +54,11 @@ pub(super) fn made(group: &PodGroup) -> Timestamp {
     group.metadata.creation_timestamp.unwrap_or(Timestamp::from_nanoseconds(i64::MIN))
 }
 
-/// As `namespace/name` of the two compare, without making them where the namespace is the same.
+/// As `namespace/name` of the two compare, without making them where the namespace is the same; most pods share its text.
 fn by_name(a: &QueuedPod, b: &QueuedPod) -> Ordering {
     let (a, b) = (&a.pod, &b.pod);
-    if a.namespace == b.namespace { a.name.cmp(&b.name) } else { a.key().cmp(&b.key()) }
+    let is_same = Arc::ptr_eq(&a.namespace, &b.namespace) || a.namespace == b.namespace;
+    if is_same { a.name.cmp(&b.name) } else { a.key().cmp(&b.key()) }
 }
 
 /// As upstream, any pod that comes and any group that comes or changes: members of a group that gave way, or waited in vain, are tried
@@ -71,10 +73,17 @@ impl Enqueue for Coscheduling {
         ]
     }
 
-    /// A member of a group that lacks members waits on: PreFilter would say the same again.
     fn hint(&self, context: &Context<'_>, pod: &Pod, _: &Change<'_>) -> Hint {
-        let lacks_members = Group::of_pod(context, pod)
-            .is_some_and(|group| group.object.is_some_and(|object| group.size() < object.spec.min_member));
-        Hint::queue_if(!lacks_members)
+        Hint::queue_if(!self.is_in_vain(context, pod))
+    }
+
+    fn waits_by_label(&self, pod: &Pod) -> Option<&'static str> {
+        label_of(pod).map(|(label, _)| label)
+    }
+
+    /// Members of a group that lacks members wait on: PreFilter would say the same again.
+    fn is_in_vain(&self, context: &Context<'_>, pod: &Pod) -> bool {
+        Group::of_pod(context, pod)
+            .is_some_and(|group| group.object.is_some_and(|object| group.size() < object.spec.min_member))
     }
 }
