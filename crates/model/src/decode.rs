@@ -13,6 +13,7 @@ use crate::nearest::nearest;
 use crate::node::NodeWords;
 use crate::object::{KindId, Object, ReadableKind};
 use crate::pod::PodWords;
+use crate::protobuf::{self, Malformed};
 use crate::raw::RawObject;
 use crate::wire::{ByGoRules, from_json};
 
@@ -94,6 +95,12 @@ pub enum DecodeError {
         /// What is wrong there.
         reason: String,
     },
+}
+
+impl From<Malformed> for DecodeError {
+    fn from(malformed: Malformed) -> Self {
+        DecodeError::Malformed { reason: malformed.to_string(), offset: 0 }
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -200,6 +207,23 @@ impl Decoder {
                     }),
                 }
             }
+        }
+    }
+
+    /// Whether objects of a kind may be read from protobuf: those of which nobody wants the text.
+    pub fn reads_protobuf(&self, kind: KindId) -> bool {
+        !self.keep_raw && (kind == KindId::POD || kind == KindId::NODE)
+    }
+
+    /// Reads one object of a kind from the message that it is in protobuf. See [`Decoder::reads_protobuf`].
+    pub fn decode_protobuf(&self, message: &[u8], kind: KindId) -> Result<Decoded, DecodeError> {
+        match kind {
+            KindId::POD => {
+                let keeps_progress = self.keep_progress;
+                Ok(Decoded::Pod(Box::new(PodWords { keeps_progress, ..protobuf::read(message)? })))
+            }
+            KindId::NODE => Ok(Decoded::Node(Box::new(protobuf::read(message)?))),
+            _ => Err(DecodeError::Malformed { reason: format!("{} come as text", kind.plural), offset: 0 }),
         }
     }
 

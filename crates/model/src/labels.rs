@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::lookups::{self, LabelsId, Lookup};
 use crate::names;
+use crate::protobuf::message;
 
 /// The labels (or annotations) of an object, sorted by key.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
@@ -82,6 +83,9 @@ pub struct RequirementWords {
     #[serde(deserialize_with = "crate::wire::null_default")]
     pub values: Vec<Box<str>>,
 }
+
+message!(LabelSelectorWords { 2 => match_expressions } pairs { 1 => match_labels });
+message!(RequirementWords { 1 => key, 2 => operator, 3 => values });
 
 // === impl Labels ===
 

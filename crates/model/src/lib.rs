@@ -20,6 +20,7 @@ pub mod node_selector;
 mod object;
 pub mod pod;
 mod printable;
+pub mod protobuf;
 pub mod quantity;
 mod raw;
 pub mod resources;

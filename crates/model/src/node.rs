@@ -8,6 +8,7 @@ use crate::cluster::{ImageId, LabelPair};
 use crate::intern::Interned;
 use crate::labels::Labels;
 use crate::object::MetadataWords;
+use crate::protobuf::message;
 use crate::raw::RawObject;
 use crate::resources::{ResourceList, Resources};
 use crate::taints::Taint;
@@ -116,6 +117,18 @@ fn conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Labels, D::E
     let conditions: Vec<Condition> = null_default(deserializer)?;
     Ok(conditions.into_iter().map(|condition| (condition.kind, condition.status)).collect())
 }
+
+message!(NodeWords { 1 => metadata, 2 => spec, 3 => status });
+message!(NodeSpecWords { 4 => unschedulable, 5 => taints });
+message!(NodeStatusWords {
+    1 => capacity,
+    2 => allocatable,
+    5 => addresses,
+    8 => images,
+    14 => declared_features,
+} pairs { 4 => conditions });
+message!(AddressWords { 1 => kind, 2 => address });
+message!(ImageWords { 1 => names, 2 => size_bytes });
 
 impl NodeStatusWords {
     /// The addresses by which the node is reached from within the cluster.

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use crate::labels::{
     LabelLookup, Operator, Problems, Requirement, RequirementWords, SelectorError, go_json, json_list,
 };
+use crate::protobuf::message;
 use crate::wire::null_default;
 
 const NAME_FIELD: &str = "metadata.name";
@@ -80,6 +81,10 @@ pub struct PreferredTermWords {
     #[serde(deserialize_with = "null_default")]
     pub preference: TermWords,
 }
+
+message!(NodeSelectorWords { 1 => node_selector_terms });
+message!(TermWords { 1 => match_expressions, 2 => match_fields });
+message!(PreferredTermWords { 1 => weight, 2 => preference });
 
 impl NodeSelector {
     /// Reads a selector. Terms without any condition select nothing and are dropped.

@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use crate::decode::{DecodeError, NamedWords, read};
 use crate::labels::Labels;
 use crate::lookups::{self, Lookup};
+use crate::protobuf::message;
 use crate::raw::RawObject;
 use crate::time::Timestamp;
 use crate::wire::null_default;
@@ -373,3 +374,16 @@ pub struct OwnerReferenceWords {
     #[serde(deserialize_with = "null_default")]
     pub controller: bool,
 }
+
+message!(MetadataWords {
+    1 => name,
+    3 => namespace,
+    5 => uid,
+    6 => resource_version,
+    7 => generation,
+    8 => creation_timestamp,
+    9 => deletion_timestamp,
+    13 => owner_references,
+} pairs { 11 => labels, 12 => annotations });
+
+message!(OwnerReferenceWords { 1 => kind, 3 => name, 4 => uid, 5 => api_version, 6 => controller });

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::names::resource;
+use crate::protobuf::message;
 use crate::quantity::Quantity;
 use crate::wire::null_default;
 
@@ -47,6 +48,8 @@ pub(crate) struct ResourceSum {
     scalars: Vec<(Arc<str>, i128)>,
     shown: Resources,
 }
+
+message!(ResourceRequirements { 1 => limits, 2 => requests });
 
 impl ResourceList {
     /// A list that names nothing.

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashSet;
 use serde::Deserialize;
 
+use crate::protobuf::message;
 use crate::wire::null_default;
 
 /// The taint that stands for `spec.unschedulable`.
@@ -142,29 +143,42 @@ impl Toleration {
     }
 }
 
-impl<'de> Deserialize<'de> for Effect {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Box::<str>::deserialize(deserializer)?;
-        Ok(match &*text {
+impl From<&str> for Effect {
+    fn from(text: &str) -> Self {
+        match text {
             "" => Effect::Unspecified,
             "NoSchedule" => Effect::NoSchedule,
             "PreferNoSchedule" => Effect::PreferNoSchedule,
             "NoExecute" => Effect::NoExecute,
-            _ => Effect::Other(text),
-        })
+            _ => Effect::Other(text.into()),
+        }
+    }
+}
+
+impl From<&str> for TolerationOperator {
+    fn from(text: &str) -> Self {
+        match text {
+            "" | "Equal" => TolerationOperator::Equal,
+            "Exists" => TolerationOperator::Exists,
+            _ => TolerationOperator::Other(text.into()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Effect {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok((*Box::<str>::deserialize(deserializer)?).into())
     }
 }
 
 impl<'de> Deserialize<'de> for TolerationOperator {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Box::<str>::deserialize(deserializer)?;
-        Ok(match &*text {
-            "" | "Equal" => TolerationOperator::Equal,
-            "Exists" => TolerationOperator::Exists,
-            _ => TolerationOperator::Other(text),
-        })
+        Ok((*Box::<str>::deserialize(deserializer)?).into())
     }
 }
+
+message!(Taint { 1 => key, 2 => value, 3 => effect });
+message!(Toleration { 1 => key, 2 => operator, 3 => value, 4 => effect });
 
 #[cfg(test)]
 mod tests {

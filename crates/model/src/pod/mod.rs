@@ -5,6 +5,7 @@
 
 mod affinity;
 mod progress;
+mod protobuf;
 mod qos;
 mod requests;
 mod spec;

@@ -329,7 +329,7 @@ pub(super) struct VolumeWords {
 }
 
 /// Something is there, whatever it says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Present;
 
 impl<'de> Deserialize<'de> for Present {
