@@ -4,6 +4,8 @@ use bytes::Bytes;
 use http::Method;
 
 const JSON: &str = "application/json";
+/// A watch in protobuf, by those who can; else in JSON. Whoever refuses it says so in JSON in any case.
+const PROTOBUF_WATCH: &str = "application/vnd.kubernetes.protobuf;stream=watch, application/json";
 /// Objects in the patch replace what is there, field by field.
 pub const MERGE_PATCH: &str = "application/merge-patch+json";
 /// The same, and lists of named things are merged by name. Only built-in kinds know it.
@@ -16,6 +18,8 @@ pub struct Call {
     pub method: Method,
     /// The path of the object, with the query.
     pub path: String,
+    /// The notation of the answer.
+    pub accept: &'static str,
     /// The notation of the body.
     pub content_type: &'static str,
     /// The object, the patch or the options that are sent; empty if there are none.
@@ -25,26 +29,35 @@ pub struct Call {
 impl Call {
     /// Reads what is at a path, or lists it.
     pub fn get(path: String) -> Self {
-        Call { method: Method::GET, path, content_type: JSON, body: Bytes::new() }
+        Call::new(Method::GET, path, JSON, Vec::new())
+    }
+
+    /// The same for a watch of objects that can be read from protobuf, which not every server writes.
+    pub fn watch_in_protobuf(path: String) -> Self {
+        Call { accept: PROTOBUF_WATCH, ..Call::get(path) }
     }
 
     /// Creates something at a path.
     pub fn post(path: String, body: Vec<u8>) -> Self {
-        Call { method: Method::POST, path, content_type: JSON, body: body.into() }
+        Call::new(Method::POST, path, JSON, body)
     }
 
     /// Replaces what is at a path.
     pub fn put(path: String, body: Vec<u8>) -> Self {
-        Call { method: Method::PUT, path, content_type: JSON, body: body.into() }
+        Call::new(Method::PUT, path, JSON, body)
     }
 
     /// Changes what is at a path.
     pub fn patch(path: String, content_type: &'static str, body: Vec<u8>) -> Self {
-        Call { method: Method::PATCH, path, content_type, body: body.into() }
+        Call::new(Method::PATCH, path, content_type, body)
     }
 
     /// Deletes what is at a path.
     pub fn delete(path: String, body: Vec<u8>) -> Self {
-        Call { method: Method::DELETE, path, content_type: JSON, body: body.into() }
+        Call::new(Method::DELETE, path, JSON, body)
+    }
+
+    fn new(method: Method, path: String, content_type: &'static str, body: Vec<u8>) -> Self {
+        Call { method, path, accept: JSON, content_type, body: body.into() }
     }
 }

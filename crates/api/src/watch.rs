@@ -3,6 +3,8 @@
 //! Every event passes here, so the way in which API servers really write is read without parsing: only the object itself is
 //! parsed, once, by whoever knows its kind. Whatever is written differently takes the careful way.
 
+mod protobuf;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -17,8 +19,17 @@ const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 pub struct EventWords<'a> {
     /// What happened.
     pub kind: EventKind,
-    /// The object as text.
-    pub object: &'a str,
+    /// The object.
+    pub object: Written<'a>,
+}
+
+/// An object as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written<'a> {
+    /// As text.
+    Json(&'a str),
+    /// As the message of its kind.
+    Protobuf(&'a [u8]),
 }
 
 /// What happened.
@@ -96,7 +107,7 @@ impl<'a> EventWords<'a> {
         let quick = line.strip_prefix(r#"{"type":""#).and_then(|rest| {
             let (kind, rest) = rest.split_once('"')?;
             let object = rest.strip_prefix(r#","object":"#)?.trim_end().strip_suffix('}')?;
-            Some(EventWords { kind: EventKind::named(kind)?, object })
+            Some(EventWords { kind: EventKind::named(kind)?, object: Written::Json(object) })
         });
         quick.map_or_else(|| EventWords::read_carefully(line), Ok)
     }
@@ -113,7 +124,14 @@ impl<'a> EventWords<'a> {
         let words: Words<'_> = serde_json::from_str(line).map_err(|error| error.to_string())?;
         let kind = EventKind::named(&words.r#type)
             .ok_or_else(|| format!("unknown event type {:?}", words.r#type))?;
-        Ok(EventWords { kind, object: words.object.get() })
+        Ok(EventWords { kind, object: Written::Json(words.object.get()) })
+    }
+
+    /// Takes apart what a watch in protobuf has instead of a line.
+    pub fn read_protobuf(frame: &'a [u8]) -> Result<Self, String> {
+        let (name, object) = protobuf::event(frame).map_err(|error| error.to_string())?;
+        let kind = EventKind::named(name).ok_or_else(|| format!("unknown event type {name:?}"))?;
+        Ok(EventWords { kind, object: Written::Protobuf(object) })
     }
 }
 
@@ -131,16 +149,35 @@ impl EventKind {
 
 impl Bookmark {
     /// Reads the object of a bookmark.
-    pub fn read(object: &str) -> Result<Self, String> {
-        let VersionedWords { metadata } = serde_json::from_str(object).map_err(|error| error.to_string())?;
+    pub fn read(object: Written<'_>) -> Result<Self, String> {
+        let VersionedWords { metadata } = match object {
+            Written::Json(text) => serde_json::from_str(text).map_err(|error| error.to_string())?,
+            Written::Protobuf(message) => protobuf::bookmark(message).map_err(|error| error.to_string())?,
+        };
         let annotations = metadata.annotations.unwrap_or_default();
         let ends_list = annotations.get(INITIAL_EVENTS_END).is_some_and(|value| value == "true");
         Ok(Bookmark { resource_version: metadata.resource_version.into_owned(), ends_list })
     }
 }
 
+impl ErrorWords {
+    /// Reads the object with which a watch ends. What cannot be read says nothing.
+    pub fn read(object: Written<'_>) -> Self {
+        match object {
+            Written::Json(text) => serde_json::from_str(text).unwrap_or_default(),
+            Written::Protobuf(message) => protobuf::error(message).unwrap_or_default(),
+        }
+    }
+}
+
 /// `metadata.resourceVersion` of an object.
-pub fn resource_version(object: &str) -> Option<Cow<'_, str>> {
+pub fn resource_version(object: Written<'_>) -> Option<Cow<'_, str>> {
+    let object = match object {
+        Written::Json(text) => text,
+        Written::Protobuf(message) => {
+            return protobuf::resource_version(message).ok().flatten().map(Cow::Borrowed);
+        }
+    };
     if let Some(version) = leading_resource_version(object) {
         return Some(Cow::Borrowed(version));
     }
@@ -193,6 +230,7 @@ mod tests {
                 format!("{{ \"type\": \"{name}\", \"object\": {object} }}\n"),
                 format!("{{\"object\":{object},\"type\":\"{name}\"}}"),
             ] {
+                let object = Written::Json(object);
                 assert_eq!(EventWords::read(&line), Ok(EventWords { kind, object }), "{line}");
             }
         }
@@ -204,8 +242,9 @@ mod tests {
     #[test]
     fn a_field_after_the_object_is_found_out_the_careful_way() {
         let line = r#"{"type":"ADDED","object":{"kind":"Pod"},"more":{}}"#;
-        assert_eq!(EventWords::read(line).map(|event| event.object), Ok(r#"{"kind":"Pod"},"more":{}"#));
-        assert_eq!(EventWords::read_carefully(line).map(|event| event.object), Ok(r#"{"kind":"Pod"}"#));
+        let object = |event: EventWords<'static>| event.object;
+        assert_eq!(EventWords::read(line).map(object), Ok(Written::Json(r#"{"kind":"Pod"},"more":{}"#)));
+        assert_eq!(EventWords::read_carefully(line).map(object), Ok(Written::Json(r#"{"kind":"Pod"}"#)));
     }
 
     #[test]
@@ -217,21 +256,21 @@ mod tests {
             r#"{ "metadata" : { "resourceVersion" : "7" } }"#,
             r#"{"metadata":{"name":"a\"","resourceVersion":"7"}}"#,
         ] {
-            assert_eq!(resource_version(object).as_deref(), Some("7"), "{object}");
+            assert_eq!(resource_version(Written::Json(object)).as_deref(), Some("7"), "{object}");
         }
         for object in
             ["", "{}", r#"{"metadata":{}}"#, r#"{"spec":{"resourceVersion":"8"}}"#, r#"{"metadata":null}"#]
         {
-            assert_eq!(resource_version(object), None, "{object}");
+            assert_eq!(resource_version(Written::Json(object)), None, "{object}");
         }
     }
 
     #[test]
     fn the_bookmark_that_ends_a_list_is_known() {
         let read = |annotations: &str| {
-            Bookmark::read(&format!(
+            Bookmark::read(Written::Json(&format!(
                 r#"{{"kind":"Pod","metadata":{{"resourceVersion":"9","creationTimestamp":null,"annotations":{annotations}}}}}"#
-            ))
+            )))
         };
         let bookmark = |ends_list| Ok(Bookmark { resource_version: "9".to_owned(), ends_list });
         assert_eq!(read("null"), bookmark(false));

@@ -219,14 +219,9 @@ impl ApiServer {
     }
 
     /// Makes a request whose answer has no end. Such requests are not limited, as in client-go.
-    pub async fn open(&self, path: &str) -> Result<AnswerBody, RequestError> {
-        let call = Call::get(path.to_owned());
-        let response = self.send(&call, OPEN_PATIENCE.min(self.patience)).await?;
-        if response.status().is_success() {
-            Ok(response.into_body())
-        } else {
-            Err(self.refused(&call, response).await?)
-        }
+    pub async fn open(&self, call: &Call) -> Result<Response<AnswerBody>, RequestError> {
+        let response = self.send(call, OPEN_PATIENCE.min(self.patience)).await?;
+        if response.status().is_success() { Ok(response) } else { Err(self.refused(call, response).await?) }
     }
 
     /// Reads an answer to its end.
@@ -332,7 +327,7 @@ impl ApiServer {
         let mut request = Request::builder()
             .method(&call.method)
             .uri(uri)
-            .header(ACCEPT, HeaderValue::from_static("application/json"))
+            .header(ACCEPT, HeaderValue::from_static(call.accept))
             .header(USER_AGENT, HeaderValue::from_static(user_agent()));
         if !call.body.is_empty() {
             request = request.header(CONTENT_TYPE, HeaderValue::from_static(call.content_type));

@@ -7,12 +7,13 @@
 //! No connection is waited for longer than [`SILENCE_MAX`](supercargo_client::SILENCE_MAX) without a byte: the server is asked to end
 //! each watch sooner than that, and the next one goes on where it was.
 //!
-//! Lines are decoded as they come, from the bytes of the connection into the words that the scheduler reads. An object that
+//! Events are decoded as they come, from the bytes of the connection into the words that the scheduler reads: pods and nodes from protobuf, if
+//! the server writes it and nobody wants their text, everything else from JSON. An object that
 //! cannot be read is left out with a warning; it never ends a watch.
 
 mod decoding;
 mod discovery;
-mod lines;
+mod frames;
 mod listing;
 mod pages;
 mod session;

@@ -2,7 +2,7 @@
 //! a look at it.
 //!
 //! A type says by [`message!`] which of its fields is which field of a message. The numbers are those of Kubernetes' `generated.proto`
-//! files; they never change there. Fields that are no pointers in Go are written even if they are empty, so an empty text means none.
+//! files; they never change there. Fields that are no pointers in Go are written even if they are empty.
 
 use std::sync::Arc;
 
@@ -157,7 +157,8 @@ impl<'a> Fields<'a> {
 
     fn read(&mut self) -> Result<(u32, Value<'a>), Malformed> {
         let tag = self.varint()?;
-        let number = u32::try_from(tag >> 3).map_err(|_| Malformed("a field of a number that is too large"))?;
+        let number =
+            u32::try_from(tag >> 3).map_err(|_| Malformed("a field of a number that is too large"))?;
         let value = match tag & 7 {
             0 => Value::Number(self.varint()?),
             1 => Value::Number(u64::from_le_bytes(*self.array()?)),
@@ -227,7 +228,21 @@ macro_rules! texts {
         }
     )*};
 }
-texts!(String, Box<str>, Arc<str>, Effect, TolerationOperator);
+texts!(String, Box<str>, Effect, TolerationOperator);
+
+/// A name of something else, which is no pointer in Go.
+impl ReadField for Arc<str> {
+    fn read_field(&mut self, value: Value<'_>) -> Result<(), Malformed> {
+        *self = value.text()?.into();
+        Ok(())
+    }
+
+    /// An empty text is written where there is none.
+    fn read_optional(slot: &mut Option<Self>, value: Value<'_>) -> Result<(), Malformed> {
+        *slot = Some(value.text()?).filter(|text| !text.is_empty()).map(Into::into);
+        Ok(())
+    }
+}
 
 impl ReadField for bool {
     fn read_field(&mut self, value: Value<'_>) -> Result<(), Malformed> {
@@ -292,9 +307,8 @@ impl ReadField for Timestamp {
                 _ => {}
             }
         }
-        *self = Timestamp::from_nanoseconds(
-            seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds),
-        );
+        *self =
+            Timestamp::from_nanoseconds(seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds));
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
-use supercargo_client::{ApiServer, RequestError, with_causes};
+use supercargo_client::{ApiServer, Call, RequestError, with_causes};
 
 use crate::failure::{Failure, FailureKind};
 
@@ -11,7 +11,8 @@ const PATH: &str = "/apis/metrics.k8s.io/v1beta1/nodes";
 
 /// Asks what all nodes use.
 pub(crate) async fn ask(server: &ApiServer, bytes_max: usize) -> Result<Bytes, Failure> {
-    let mut body = server.open(PATH).await.map_err(|error| failure(&error))?;
+    let call = Call::get(PATH.to_owned());
+    let mut body = server.open(&call).await.map_err(|error| failure(&error))?.into_body();
     let mut whole = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| {

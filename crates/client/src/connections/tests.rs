@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
 
 use super::*;
+use crate::Call;
 use crate::connect::ConnectOptions;
 use crate::pool::ABANDONED_AFTER;
 use crate::request::ApiServer;
@@ -162,7 +163,7 @@ async fn a_connection_is_used_again_once_its_answer_was_read_to_the_end() {
     let server = freezing.client().await;
     assert_eq!(answer(&server).await, "1");
     assert_eq!(answer(&server).await, "1", "its answer was read");
-    let unread = server.open("/").await.expect("it answers");
+    let unread = server.open(&Call::get("/".to_owned())).await.expect("it answers");
     assert_eq!(answer(&server).await, "2", "the first one still has an answer to give");
     drop(unread);
     assert_eq!(answer(&server).await, "2", "what was left on the first one could be taken for an answer");

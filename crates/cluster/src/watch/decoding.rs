@@ -1,33 +1,40 @@
 //! Reads the objects that a watch tells of. One that cannot be read is left out with a warning; it never ends a watch.
 
-use supercargo_model::{Decoded, Decoder, KindId};
+use supercargo_api::watch::{EventWords, Written};
+use supercargo_model::{DecodeError, Decoded, Decoder, KindId};
 use tracing::warn;
 
-use supercargo_api::watch::EventWords;
+use super::frames::Frame;
 
-/// The object of an event, and its text.
+/// The object of an event, and how it is written.
 pub(super) fn decode_event<'a>(
     decoder: &Decoder,
     kind: KindId,
     event: EventWords<'a>,
-    line: &'a str,
-) -> (Option<Decoded>, &'a str) {
-    if let Ok(decoded) = decoder.decode_kind(event.object, kind) {
+    frame: &'a Frame,
+) -> (Option<Decoded>, Written<'a>) {
+    if let Ok(decoded) = read(decoder, kind, event.object) {
         return (known(decoded, kind), event.object);
     }
-    // The line may be written in an unusual way.
-    let object = EventWords::read_carefully(line).map_or(event.object, |event| event.object);
+    let object = frame.event_read_carefully().map_or(event.object, |event| event.object);
     (decode(decoder, kind, object), object)
 }
 
 /// An object.
-pub(super) fn decode(decoder: &Decoder, kind: KindId, object: &str) -> Option<Decoded> {
-    match decoder.decode_kind(object, kind) {
+pub(super) fn decode(decoder: &Decoder, kind: KindId, object: Written<'_>) -> Option<Decoded> {
+    match read(decoder, kind, object) {
         Ok(decoded) => known(decoded, kind),
         Err(error) => {
             warn!(kind = kind.plural, "an object that cannot be read is left out: {error}");
             None
         }
+    }
+}
+
+fn read(decoder: &Decoder, kind: KindId, object: Written<'_>) -> Result<Decoded, DecodeError> {
+    match object {
+        Written::Json(text) => decoder.decode_kind(text, kind),
+        Written::Protobuf(message) => decoder.decode_protobuf(message, kind),
     }
 }
 

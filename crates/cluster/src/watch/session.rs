@@ -2,21 +2,20 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use supercargo_model::{Decoded, KindId};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, info, warn};
 
 use super::decoding::{decode, decode_event};
-use super::lines::{Lines, LinesError};
+use super::frames::{Frame, Frames, FramesError};
 use super::listing::Listing;
 use super::pages::Pages;
 use super::stop::{Asked, Failure, Stop, stop_of};
 use super::{Telling, WatchEvent, WatchRequest, Watched};
 use crate::backoff::{Backoff, BackoffLimits, Chance};
 use supercargo_api::path;
-use supercargo_api::watch::{Bookmark, ErrorWords, EventKind, EventWords, PageWords, resource_version};
+use supercargo_api::watch::{Bookmark, ErrorWords, EventKind, PageWords, Written, resource_version};
 use supercargo_client::{ApiServer, Call, RequestError, SILENCE_MAX};
 
 /// How long to wait after a failure.
@@ -186,14 +185,14 @@ impl Session {
             Next::Resume { position, .. } => {
                 let from = format!("&resourceVersion={position}");
                 let seconds = WATCH_TIMEOUT_MIN + WATCH_TIMEOUT_SPREAD.mul_f64(self.chance.fraction());
-                let lines = self.open(Asked::Changes, seconds, &from).await?;
-                self.follow(lines, Phase::Following).await
+                let frames = self.open(Asked::Changes, seconds, &from).await?;
+                self.follow(frames, Phase::Following).await
             }
             Next::List { manner: Manner::Stream, .. } => {
                 let from = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
                 let seconds = LIST_TIMEOUT_MIN.mul_f64(1.0 + self.chance.fraction());
-                let lines = self.open(Asked::StreamedList, seconds, from).await?;
-                self.follow(lines, Phase::Opened).await
+                let frames = self.open(Asked::StreamedList, seconds, from).await?;
+                self.follow(frames, Phase::Opened).await
             }
             Next::List { manner: Manner::Pages, .. } => self.list(Some(PAGE_OBJECTS)).await,
             Next::List { manner: Manner::Whole, .. } => self.list(None).await,
@@ -308,16 +307,21 @@ impl Session {
         }
     }
 
-    async fn open(&self, asked: Asked, server_timeout: Duration, from: &str) -> Result<Lines, Stop> {
+    async fn open(&self, asked: Asked, server_timeout: Duration, from: &str) -> Result<Frames, Stop> {
         let path = format!(
             "{}?watch=1&allowWatchBookmarks=true&timeoutSeconds={}{from}{}",
             path::of_kind(self.kind()),
             server_timeout.as_secs(),
             self.selection()
         );
-        match self.server.open(&path).await {
-            Ok(body) if self.kind() == KindId::POD => Ok(Lines::awaited(body)),
-            Ok(body) => Ok(Lines::new(body)),
+        let call = if self.telling.decoder.reads_protobuf(self.kind()) {
+            Call::watch_in_protobuf(path)
+        } else {
+            Call::get(path)
+        };
+        match self.server.open(&call).await {
+            Ok(answer) if self.kind() == KindId::POD => Ok(Frames::awaited(answer)),
+            Ok(answer) => Ok(Frames::new(answer)),
             Err(error) => Err(self.stop_of(asked, error).await),
         }
     }
@@ -327,7 +331,7 @@ impl Session {
     }
 
     /// Reads a stream to its end.
-    async fn follow(&mut self, mut lines: Lines, mut phase: Phase) -> Result<(), Stop> {
+    async fn follow(&mut self, mut frames: Frames, mut phase: Phase) -> Result<(), Stop> {
         let started = Instant::now();
         // The server keeps up a watch that began with a list for longer than it may be silent.
         let may_be_silent = !matches!(phase, Phase::Following);
@@ -342,8 +346,8 @@ impl Session {
             let retell_at = self.retell_at;
             let next = tokio::select! {
                 biased;
-                // Comes first, since most of the time a line is there: that costs no look at the others.
-                next = lines.next(patience) => next,
+                // Comes first, since most of the time a frame is there: that costs no look at the others.
+                next = frames.next(patience) => next,
                 () = self.sender.closed() => return Err(Stop::Closed),
                 Ok(()) = self.asked.changed(), if !is_list => {
                     self.tell_again();
@@ -359,15 +363,15 @@ impl Session {
                     continue;
                 }
             };
-            let line = match next {
-                Ok(Some(line)) => line,
-                Err(LinesError::Broken(reason)) => return Err(Stop::broken(reason)),
-                Err(LinesError::Silent) if is_list => {
+            let frame = match next {
+                Ok(Some(frame)) => frame,
+                Err(FramesError::Broken(reason)) => return Err(Stop::broken(reason)),
+                Err(FramesError::Silent) if is_list => {
                     self.server.give_up_connections();
                     return Err(Stop::NotStreamed);
                 }
-                Err(LinesError::Silent) if may_be_silent => return Ok(()),
-                Err(LinesError::Silent) => {
+                Err(FramesError::Silent) if may_be_silent => return Ok(()),
+                Err(FramesError::Silent) => {
                     // Requests must not meet other connections that have died together with this one.
                     self.server.give_up_connections();
                     info!(
@@ -385,7 +389,7 @@ impl Session {
                 }
                 Ok(None) => return Ok(()),
             };
-            self.tell(&line, &mut phase).await?;
+            self.tell(&frame, &mut phase).await?;
             if matches!(phase, Phase::Following) {
                 has_worked = true;
                 self.thrive().await?;
@@ -408,14 +412,10 @@ impl Session {
         Ok(())
     }
 
-    /// Tells what stands in a line.
-    async fn tell(&mut self, line: &Bytes, phase: &mut Phase) -> Result<(), Stop> {
+    /// Tells what stands in a frame.
+    async fn tell(&mut self, frame: &Frame, phase: &mut Phase) -> Result<(), Stop> {
         let unreadable = |reason: String| Stop::refused(format!("unreadable event: {reason}"));
-        let line = std::str::from_utf8(line).map_err(|error| unreadable(error.to_string()))?;
-        if line.trim_ascii().is_empty() {
-            return Ok(());
-        }
-        let event = EventWords::read(line).map_err(unreadable)?;
+        let Some(event) = frame.event().map_err(unreadable)? else { return Ok(()) };
         if let (Phase::Opened, EventKind::Put | EventKind::Removed | EventKind::Bookmark) =
             (&phase, event.kind)
         {
@@ -423,8 +423,8 @@ impl Session {
         }
         match event.kind {
             EventKind::Error => {
-                let object = EventWords::read_carefully(line).map_or(event.object, |event| event.object);
-                let error: ErrorWords = serde_json::from_str(object).unwrap_or_default();
+                let event = frame.event_read_carefully().unwrap_or(event);
+                let error = ErrorWords::read(event.object);
                 if error.code == 410 {
                     return Err(Stop::Expired);
                 }
@@ -445,7 +445,7 @@ impl Session {
                 }
             }
             EventKind::Put | EventKind::Removed => {
-                let (decoded, object) = decode_event(&self.telling.decoder, self.kind(), event, line);
+                let (decoded, object) = decode_event(&self.telling.decoder, self.kind(), event, frame);
                 if let Some(decoded) = decoded {
                     self.send(tell_change(event.kind, decoded, phase)).await?;
                 }
@@ -480,7 +480,8 @@ impl Session {
                 None => self.begin().await?,
             };
             for object in page.items.into_iter().flatten() {
-                if let Some(decoded) = decode(&self.telling.decoder, self.kind(), object.get()) {
+                if let Some(decoded) = decode(&self.telling.decoder, self.kind(), Written::Json(object.get()))
+                {
                     read.put(&decoded);
                     self.send(Watched::Put(decoded)).await?;
                 }

@@ -4,8 +4,8 @@ use super::GeneratedClaim;
 use super::words::{
     AffinityTermWords, AffinityWords, ClaimWords, ConditionWords, ContainerStatusWords, ContainerWords,
     DiskWords, NameWords, NodeAffinityWords, PodAffinityWords, PodWords, PortWords, Present,
-    RestartRuleWords, SeccompWords, SpecWords, SpreadConstraintWords, StatusWords,
-    VolumeWords, WeightedAffinityTermWords,
+    RestartRuleWords, SeccompWords, SpecWords, SpreadConstraintWords, StatusWords, VolumeWords,
+    WeightedAffinityTermWords,
 };
 use crate::protobuf::{Malformed, ReadField, Value, message, read_message};
 
