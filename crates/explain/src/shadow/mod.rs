@@ -19,7 +19,7 @@ use supercargo_model::{Cluster, Decoded, Everything, Object, Pod, PodWords, Time
 
 pub use comparison::{Comparison, Difference, Judgement, compare};
 pub use render::{render_comparison, render_summary};
-use settling::{Binding, Settling, Waiting};
+use settling::{Binding, Settling, WaitingPods};
 pub use summary::{PluginDifference, PluginRejections, Summary, Tally};
 
 /// Follows a cluster that another scheduler runs.
@@ -29,8 +29,8 @@ pub struct Onlooker {
     profiles: Vec<Profile>,
     /// Which of the profiles decides for pods of which scheduler.
     responsible: BTreeMap<String, usize>,
-    /// The pods of these schedulers that wait for a node, by UID.
-    waiting: BTreeMap<Arc<str>, Waiting>,
+    /// The pods of these schedulers that wait for a node.
+    waiting: WaitingPods,
     /// The pods that have left it lately, and are not on their nodes yet.
     settling: Settling,
     /// How many things were told so far.
@@ -78,7 +78,7 @@ impl Onlooker {
             cluster: Cluster::default(),
             profiles,
             responsible,
-            waiting: BTreeMap::new(),
+            waiting: WaitingPods::default(),
             settling: Settling::default(),
             events: 0,
             memories,
@@ -146,13 +146,13 @@ impl Onlooker {
 
     /// When there is something to [`Onlooker::settle`].
     pub fn deadline(&self) -> Option<Timestamp> {
-        self.settling.deadline()
+        self.settling.deadline(&self.waiting)
     }
 
     /// Compares what has been held long enough.
     pub fn settle(&mut self, now: Timestamp) -> Vec<Comparison> {
         let mut comparisons = Vec::new();
-        while let Some(binding) = self.settling.due(now) {
+        while let Some(binding) = self.settling.due(&self.waiting, now) {
             comparisons.push(self.take(binding, now));
         }
         comparisons
@@ -171,7 +171,7 @@ impl Onlooker {
     pub fn retain(&mut self, everything: &Everything) {
         match everything {
             Everything::Pods(uids) => {
-                for uid in self.cluster.unlisted_pods(uids, self.waiting.keys()) {
+                for uid in self.cluster.unlisted_pods(uids, self.waiting.uids()) {
                     self.remove_pod(&uid);
                 }
             }
@@ -227,10 +227,7 @@ impl Onlooker {
             None => _ = self.cluster.clear_nomination(&pod.uid),
         }
         if self.responsible.contains_key(&*pod.spec.scheduler_name) {
-            // A pod that was tried in vain queues up again.
-            let known = self.waiting.get(&pod.uid).filter(|_| !was_tried);
-            let since = known.map_or(self.events, |known| known.since);
-            self.waiting.insert(pod.uid.clone(), Waiting { pod, since });
+            self.waiting.put(pod, was_tried, self.events);
         }
     }
 

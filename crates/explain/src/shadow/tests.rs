@@ -155,6 +155,37 @@ fn bindings_that_overtake_each_other_are_put_in_order() {
 }
 
 #[test]
+fn bindings_wait_longer_for_pods_that_leave_the_queue_before_them() {
+    let later = |deadline| NOW.after(deadline);
+    let tried = json!({ "status": { "conditions": [{ "type": "PodScheduled", "status": "False", "reason": "Unschedulable" }] } });
+    let gated = json!({ "spec": { "schedulingGates": [{ "name": "later" }] } });
+    for (earlier, until) in [
+        (pod("p"), settling::HOLD_FOR_EARLIER),
+        (pod("p").priority(-1), settling::HOLD),
+        (pod("p").with(tried), settling::HOLD),
+        (pod("p").with(gated), settling::HOLD),
+    ] {
+        let mut onlooker = two_nodes();
+        for event in [earlier.clone(), pod("q"), pod("q").on("a"), pod("urgent").priority(5)] {
+            assert_eq!(onlooker.put(decoded(event), NOW), []);
+        }
+        assert_eq!(onlooker.deadline(), Some(later(until)), "{earlier:?}");
+        assert_eq!(onlooker.settle(later(until)).len(), 1, "it is not held for ever");
+    }
+    let mut onlooker = two_nodes();
+    for event in [pod("p"), pod("q"), pod("q").on("a")] {
+        assert_eq!(onlooker.put(decoded(event), NOW), []);
+    }
+    assert_eq!(onlooker.settle(later(settling::HOLD)), []);
+    assert_eq!(onlooker.put(decoded(pod("p").on("a")), later(settling::HOLD)), []);
+    let said = onlooker.settle(later(settling::HOLD));
+    assert_eq!(
+        said.iter().map(|comparison| &*comparison.pod).collect::<Vec<_>>(),
+        ["default/p", "default/q"]
+    );
+}
+
+#[test]
 fn what_is_held_is_compared_before_it_goes() {
     let mut onlooker = two_nodes();
     for event in [pod("p"), pod("q"), pod("q").on("a"), pod("p").on("a")] {
