@@ -18,8 +18,13 @@ const LOOK_UPS_WINDOW: usize = 16;
 const STATUSES_WINDOW: usize = 16;
 /// How many other changes are made at a time.
 const WRITES_WINDOW: usize = 16;
-/// How many events are told at a time when there is nothing else to do.
-const EVENTS_WINDOW: usize = 32;
+/// How many events are told at a time when there is nothing else to do. A pod that comes meanwhile waits behind them in the API server, so
+/// they are few as long as that is quick enough.
+const EVENTS_WINDOW: usize = 8;
+/// If more events than this wait, more are told at a time.
+const EVENTS_FEW_MAX: usize = 500;
+/// How many are told at a time then.
+const EVENTS_WINDOW_MANY: usize = 32;
 /// How many while there are bindings to make: a trickle.
 const EVENTS_WINDOW_BUSY: usize = 1;
 /// If more events than this wait, they get as much room as the bindings, or the last would come too late.
@@ -391,7 +396,7 @@ impl Queues {
 
     fn events_window(&self) -> usize {
         if self.running.bindings == 0 {
-            EVENTS_WINDOW
+            if self.events.len() > EVENTS_FEW_MAX { EVENTS_WINDOW_MANY } else { EVENTS_WINDOW }
         } else if self.events.len() > EVENTS_PATIENT_MAX {
             EVENTS_WINDOW_PRESSING
         } else {

@@ -125,6 +125,14 @@ fn events_are_a_trickle_while_there_are_bindings() {
 }
 
 #[test]
+fn many_events_are_told_faster_than_few() {
+    for (waiting, window) in [(EVENTS_FEW_MAX, EVENTS_WINDOW), (EVENTS_FEW_MAX * 2, EVENTS_WINDOW_MANY)] {
+        let mut queues = queues((0..waiting as u64).map(|number| order(number, notice("p"))));
+        assert_eq!(started(&mut queues).len(), window);
+    }
+}
+
+#[test]
 fn events_that_would_come_too_late_press() {
     let mut queues = queues((0..4000).map(|number| order(number, notice("p"))));
     queues.push(order(5000, bind("b")), Timestamp::default());
@@ -259,7 +267,7 @@ fn no_order_is_lost_or_carried_out_twice() {
                 assert!(!is_busy, "seed {seed}: {lane:?} is busy");
                 running.push(lane);
             }
-            assert!(running.len() <= BINDINGS_WINDOW + WRITES_WINDOW + STATUSES_WINDOW + EVENTS_WINDOW);
+            assert!(running.len() <= BINDINGS_WINDOW + WRITES_WINDOW + STATUSES_WINDOW + EVENTS_WINDOW_MANY);
         }
         assert!(open.is_empty() && running.is_empty(), "seed {seed}: {open:?} {running:?}");
         assert!(queues.pods.is_empty() && queues.objects.is_empty(), "seed {seed}: {queues:?}");
