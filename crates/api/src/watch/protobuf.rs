@@ -76,3 +76,72 @@ pub(super) fn error(object: &[u8]) -> Result<ErrorWords, Malformed> {
     }
     Ok(error)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Bookmark, EventKind, EventWords, Written, resource_version};
+    use super::*;
+
+    /// A message of fields that are texts or messages.
+    fn message(fields: &[(u8, &[u8])]) -> Vec<u8> {
+        let field = |(number, value): &(u8, &[u8])| {
+            let length = u8::try_from(value.len()).expect("a short text");
+            assert!(length < 0x80, "one byte is enough for the length");
+            [&[number << 3 | 2, length], *value].concat()
+        };
+        fields.iter().flat_map(field).collect()
+    }
+
+    /// An event as servers write it.
+    fn event_of(name: &str, object: &[u8]) -> Vec<u8> {
+        let kind = message(&[(1, b"v1"), (2, b"Pod")]);
+        let unknown = message(&[(1, &kind), (2, object), (3, b""), (4, b"")]);
+        let extension = message(&[(1, &[MAGIC, &unknown].concat())]);
+        message(&[(1, name.as_bytes()), (2, &extension)])
+    }
+
+    #[test]
+    fn events_are_taken_apart() {
+        let object = message(&[(1, &message(&[(1, b"a"), (6, b"7")]))]);
+        for (name, kind) in [
+            ("ADDED", EventKind::Put),
+            ("MODIFIED", EventKind::Put),
+            ("DELETED", EventKind::Removed),
+            ("BOOKMARK", EventKind::Bookmark),
+            ("ERROR", EventKind::Error),
+        ] {
+            let frame = event_of(name, &object);
+            let object = Written::Protobuf(&object);
+            assert_eq!(EventWords::read_protobuf(&frame), Ok(EventWords { kind, object }));
+        }
+        assert_eq!(resource_version(Written::Protobuf(&object)).as_deref(), Some("7"));
+        assert_eq!(resource_version(Written::Protobuf(b"")), None);
+        assert_eq!(
+            EventWords::read_protobuf(&event_of("NEW", b"")),
+            Err("unknown event type \"NEW\"".to_owned())
+        );
+        assert!(EventWords::read_protobuf(b"{\"type\":\"ADDED\"}").is_err());
+    }
+
+    #[test]
+    fn the_bookmark_that_ends_a_list_is_known() {
+        let read = |annotations: &[(u8, &[u8])]| {
+            let metadata: Vec<u8> = [message(&[(6, b"9")]), message(annotations)].concat();
+            Bookmark::read(Written::Protobuf(&message(&[(1, &metadata)])))
+        };
+        let bookmark = |ends_list| Ok(Bookmark { resource_version: "9".to_owned(), ends_list });
+        let annotation = |key: &str, value: &str| message(&[(1, key.as_bytes()), (2, value.as_bytes())]);
+        assert_eq!(read(&[]), bookmark(false));
+        assert_eq!(read(&[(12, &annotation("a", "b"))]), bookmark(false));
+        let end = annotation("k8s.io/initial-events-end", "true");
+        assert_eq!(read(&[(12, &annotation("a", "b")), (12, &end)]), bookmark(true));
+    }
+
+    #[test]
+    fn errors_are_understood() {
+        let status = [message(&[(2, b"Failure"), (3, b"too old")]), vec![6 << 3, 0x9a, 0x03]].concat();
+        let error = ErrorWords::read(Written::Protobuf(&status));
+        assert_eq!((error.code, &*error.message), (410, "too old"));
+        assert_eq!(ErrorWords::read(Written::Protobuf(b"\xff")).code, 0);
+    }
+}

@@ -1,6 +1,7 @@
 //! Watches of a server that does all the things that servers do.
 
 mod chaos;
+mod protobuf;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,12 +39,24 @@ impl Trial {
         request: WatchRequest,
         script: impl Fn(usize, &Asked) -> Option<Answer> + Send + Sync + 'static,
     ) -> Self {
+        Trial::answering(None, request, script)
+    }
+
+    /// The same; streams are of this type.
+    fn answering(
+        content_type: Option<&'static str>,
+        request: WatchRequest,
+        script: impl Fn(usize, &Asked) -> Option<Answer> + Send + Sync + 'static,
+    ) -> Self {
         let (streams, writers) = mpsc::unbounded_channel();
         let fake = Fake::numbered(move |number, asked| {
             script(number, asked).unwrap_or_else(|| {
                 let (writer, answer) = Answer::streamed();
                 let _ = streams.send(writer);
-                answer
+                match content_type {
+                    None => answer,
+                    Some(content_type) => answer.with_header("content-type", content_type),
+                }
             })
         });
         let decoder = Arc::new(Decoder::new([ReadableKind::of::<Namespace>()], false));

@@ -1,0 +1,97 @@
+//! Pods are watched in protobuf where the server writes it.
+
+use super::*;
+
+const CONTENT_TYPE: &str = "application/vnd.kubernetes.protobuf;stream=watch";
+
+/// A message of fields that are texts or messages.
+fn message(fields: &[(u8, &[u8])]) -> Vec<u8> {
+    let field = |(number, value): &(u8, &[u8])| {
+        let mut bytes = vec![number << 3 | 2];
+        let mut length = value.len();
+        while length >= 0x80 {
+            bytes.push((length & 0x7f) as u8 | 0x80);
+            length >>= 7;
+        }
+        bytes.push(length as u8);
+        [&*bytes, value].concat()
+    };
+    fields.iter().flat_map(field).collect()
+}
+
+/// An event as servers write it, with its length before it.
+fn frame(kind: &str, object: &[u8]) -> Bytes {
+    let object_kind = message(&[(1, b"v1"), (2, b"Pod")]);
+    let unknown = message(&[(1, &object_kind), (2, object)]);
+    let extension = message(&[(1, &[b"k8s\0", &*unknown].concat())]);
+    let event = message(&[(1, kind.as_bytes()), (2, &extension)]);
+    let length = u32::try_from(event.len()).expect("short").to_be_bytes();
+    [&length, &*event].concat().into()
+}
+
+fn metadata(name: &str, version: u32, more: &[u8]) -> Vec<u8> {
+    let (uid, version) = (format!("uid-{name}"), version.to_string());
+    let metadata = message(&[(1, name.as_bytes()), (5, uid.as_bytes()), (6, version.as_bytes())]);
+    message(&[(1, &[&*metadata, more].concat())])
+}
+
+fn event(kind: &str, name: &str, version: u32) -> Bytes {
+    frame(kind, &metadata(name, version, b""))
+}
+
+fn bookmark(version: u32, ends_list: bool) -> Bytes {
+    let end = message(&[(12, &message(&[(1, b"k8s.io/initial-events-end"), (2, b"true")]))]);
+    frame("BOOKMARK", &metadata("", version, if ends_list { &end } else { b"" }))
+}
+
+/// A `Status` with the code 410.
+fn gone() -> Bytes {
+    let status = [message(&[(2, b"Failure"), (3, b"too old resource version")]), vec![6 << 3, 0x9a, 0x03]];
+    frame("ERROR", &status.concat())
+}
+
+fn trial() -> Trial {
+    let request = WatchRequest { kind: PODS, field_selector: None, is_known: false };
+    Trial::answering(Some(CONTENT_TYPE), request, |_, _| None)
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_asked_for_pods_and_its_events_are_told() {
+    let mut trial = trial();
+    let writer = trial.stream().await;
+    let accept = trial.fake.requests()[0].header("accept");
+    assert_eq!(accept, "application/vnd.kubernetes.protobuf;stream=watch, application/json");
+    write(&writer, [event("ADDED", "a", 1), event("ADDED", "b", 2), bookmark(7, true)]);
+    trial.check(&["began", "put a", "put b", "listed"]).await;
+    write(&writer, [event("MODIFIED", "a", 8), event("DELETED", "b", 9), bookmark(12, false)]);
+    trial.check(&["put a", "removed b"]).await;
+    drop(writer);
+    let writer = trial.stream().await;
+    assert_eq!(trial.asked()[1], resumed(12).replace("namespaces", "pods"));
+    write(&writer, [event("ADDED", "c", 13), gone()]);
+    trial.check(&["put c"]).await;
+    let writer = trial.stream().await;
+    write(&writer, [event("ADDED", "c", 13), bookmark(20, true)]);
+    trial.check(&["began", "put c", r#"listed {"uid-c"}"#]).await;
+    assert_eq!(trial.asked()[2], STREAMED.replace("namespaces", "pods"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_cannot_be_read_is_left_out() {
+    let mut trial = trial();
+    let writer = trial.stream().await;
+    // Its specification is no message.
+    let odd = [metadata("odd", 3, b""), message(&[(2, b"\xff")])].concat();
+    write(&writer, [event("ADDED", "a", 1), frame("ADDED", &odd), bookmark(7, true), frame("ADDED", &odd)]);
+    drop(writer);
+    trial.check(&["began", "put a", "listed"]).await;
+    trial.stream().await;
+    assert_eq!(trial.asked()[1], resumed(3).replace("namespaces", "pods"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn kinds_that_are_read_from_json_are_asked_for_in_json() {
+    let mut trial = Trial::new(|_, _| None);
+    trial.stream().await;
+    assert!(!trial.fake.requests()[0].header("accept").contains("protobuf"));
+}
