@@ -1,7 +1,7 @@
 //! Reads protobuf, which API servers write if they are asked to: about half as many bytes as JSON, and what nobody reads is skipped without
 //! a look at it.
 //!
-//! A type says by [`message!`] which of its fields is which field of a message. The numbers are those of Kubernetes' `generated.proto`
+//! A type says by `message!` which of its fields is which field of a message. The numbers are those of Kubernetes' `generated.proto`
 //! files; they never change there. Fields that are no pointers in Go are written even if they are empty.
 
 use std::sync::Arc;
