@@ -111,12 +111,18 @@ struct Group {
     with_gates: usize,
     /// How many of them have run their course, and well.
     succeeded: usize,
-    /// What those of them that have a node ask for together.
-    placed_requests: ResourceSum,
-    /// The same, plainly added up.
-    placed_plain_requests: ResourceSum,
+    /// Kept by namespace only: nobody reads it by label.
+    placed: Option<PlacedRequests>,
     /// By UID.
     pods: BTreeMap<Arc<str>, StandingPod>,
+}
+
+/// What those pods of a group that have a node ask for together.
+#[derive(Clone, Debug, Default)]
+struct PlacedRequests {
+    requests: ResourceSum,
+    /// The same, plainly added up.
+    plain: ResourceSum,
 }
 
 // === impl Pods ===
@@ -164,7 +170,7 @@ impl<'a> Pods<'a> {
     /// # Panics
     /// If no plugin declares that it reads pods by namespace.
     pub fn placed_requests_in(&self, namespace: &str) -> Option<&'a Resources> {
-        self.group_of_namespace(namespace).map(|group| group.placed_requests.get())
+        self.placed_in(namespace).map(|placed| placed.requests.get())
     }
 
     /// The same by [`PodSpec::plain_requests`](crate::PodSpec::plain_requests).
@@ -172,12 +178,16 @@ impl<'a> Pods<'a> {
     /// # Panics
     /// If no plugin declares that it reads pods by namespace.
     pub fn placed_plain_requests_in(&self, namespace: &str) -> Option<&'a Resources> {
-        self.group_of_namespace(namespace).map(|group| group.placed_plain_requests.get())
+        self.placed_in(namespace).map(|placed| placed.plain.get())
     }
 
     /// By what pods are counted.
     pub fn counted(&self) -> Option<&'a CountedPods> {
         self.book.map(|book| &*book.counted)
+    }
+
+    fn placed_in(&self, namespace: &str) -> Option<&'a PlacedRequests> {
+        self.group_of_namespace(namespace)?.placed.as_ref()
     }
 
     fn group_of_namespace(&self, namespace: &str) -> Option<&'a Group> {
@@ -296,6 +306,7 @@ impl Book {
             let place = self.namespaces.get(&pod.namespace).copied().unwrap_or_else(|| {
                 let place = free_place(&mut self.groups, &mut places.free);
                 Arc::make_mut(&mut self.namespaces).insert(pod.namespace.clone(), place);
+                Arc::make_mut(self.groups.get_mut(place)).placed = Some(PlacedRequests::default());
                 place
             });
             Arc::make_mut(self.groups.get_mut(place)).add(standing);
@@ -404,9 +415,11 @@ impl Group {
         *self.counts.of_mut(standing.standing) += 1;
         self.with_gates += usize::from(has_gates(standing));
         self.succeeded += usize::from(has_succeeded(standing));
-        if standing.standing.has_node() {
-            self.placed_requests.add(&standing.pod.requests().resources);
-            self.placed_plain_requests.add(standing.pod.spec.plain_requests());
+        if standing.standing.has_node()
+            && let Some(placed) = &mut self.placed
+        {
+            placed.requests.add(&standing.pod.requests().resources);
+            placed.plain.add(standing.pod.spec.plain_requests());
         }
     }
 
@@ -414,9 +427,11 @@ impl Group {
         *self.counts.of_mut(standing.standing) -= 1;
         self.with_gates -= usize::from(has_gates(standing));
         self.succeeded -= usize::from(has_succeeded(standing));
-        if standing.standing.has_node() {
-            self.placed_requests.subtract(&standing.pod.requests().resources);
-            self.placed_plain_requests.subtract(standing.pod.spec.plain_requests());
+        if standing.standing.has_node()
+            && let Some(placed) = &mut self.placed
+        {
+            placed.requests.subtract(&standing.pod.requests().resources);
+            placed.plain.subtract(standing.pod.spec.plain_requests());
         }
     }
 }

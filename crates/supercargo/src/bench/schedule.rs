@@ -34,8 +34,9 @@ use super::workloads::Sizes;
 use super::{NODES_MAX, PODS_MAX, community};
 use crate::outcome::Outcome;
 use plugins::{
-    APPLICATIONS, PERMITTED_TOGETHER, add_ageing, add_gangs, add_groups, add_qos_aware, add_qos_sort,
-    add_quotas, add_topological_sort, add_topologies, app_group, application_metadata, qos_metadata,
+    APPLICATIONS, PERMITTED_TOGETHER, add_ageing, add_gangs, add_groups, add_network, add_qos_aware,
+    add_qos_sort, add_quotas, add_topological_sort, add_topologies, app_group, application_metadata,
+    calling_metadata, qos_metadata,
 };
 use report::{Report, table};
 
@@ -74,6 +75,7 @@ struct Workload {
     description: &'static str,
     /// What it adds to the default profile.
     change: fn(&mut Profile) -> anyhow::Result<()>,
+    nodes: NodeKind,
     /// The objects that are there before pods come.
     objects: fn(Sizes) -> Vec<Value>,
     /// So many pods are permitted together.
@@ -91,6 +93,7 @@ const PLAIN: Workload = Workload {
     name: "",
     description: "",
     change: |_| Ok(()),
+    nodes: NodeKind::Plain,
     objects: |_| Vec::new(),
     together: 1,
     label: None,
@@ -159,6 +162,15 @@ const WORKLOADS: &[Workload] = &[
         change: add_topologies,
         objects: community::free_topologies,
         is_guaranteed: true,
+        ..PLAIN
+    },
+    Workload {
+        name: "network",
+        description: "NetworkOverhead with ten services that call each other, on nodes in nine zones of three regions",
+        change: add_network,
+        nodes: NodeKind::Regional,
+        objects: community::application,
+        metadata: calling_metadata,
         ..PLAIN
     },
 ];
@@ -242,7 +254,7 @@ fn arrival(number: usize) -> Timestamp {
 /// All pods come, then all are tried.
 fn run_once(workload: &Workload, profile: &Profile, nodes: usize, pods: usize) -> anyhow::Result<Run> {
     let mut scheduler = Scheduler::new(vec![profile.clone()], SchedulerOptions::new(engine_options()));
-    let maker = NodeMaker::new(NodeKind::Plain);
+    let maker = NodeMaker::new(workload.nodes);
     for number in 0..nodes {
         scheduler.put(Decoded::Node(Box::new(maker.node(number))), NOW);
     }

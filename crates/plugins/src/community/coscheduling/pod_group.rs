@@ -94,6 +94,12 @@ pub(super) fn label_of(pod: &Pod) -> Option<(&'static str, &str)> {
     LABELS.into_iter().find_map(of_label).filter(|(_, name)| !name.is_empty())
 }
 
+/// Whether two pods name the same group, or none.
+pub(super) fn are_of_one_group(one: &Pod, other: &Pod) -> bool {
+    let name = |pod| label_of(pod).map(|(_, name)| name);
+    one.namespace == other.namespace && name(one) == name(other)
+}
+
 /// `namespace/name` of a pod's group.
 pub(super) fn full_name_of(pod: &Pod) -> Option<String> {
     label_of(pod).map(|(_, name)| format!("{}/{name}", pod.namespace))

@@ -13,7 +13,9 @@ use supercargo_model::{Kind, KindId, ObjectKey, Pod, Standing, Timestamp};
 
 use super::Coscheduling;
 use super::memory::GroupMemory;
-use super::pod_group::{Group, OldPodGroup, PodGroup, PodGroupSpec, PodGroupStatus, full_name_of};
+use super::pod_group::{
+    Group, OldPodGroup, PodGroup, PodGroupSpec, PodGroupStatus, are_of_one_group, full_name_of,
+};
 use super::yielding::yield_room;
 
 /// How long after a change a status is written: many members change at once, and one write tells of all of them.
@@ -58,12 +60,10 @@ impl Observe for Coscheduling {
     fn observed(&self, context: &Context<'_>, change: &Change<'_>, acts: &mut Acts<'_>) {
         match change {
             Change::Pod { old, new } => {
-                let names = [*old, *new].map(|pod| pod.and_then(full_name_of));
-                let [old_name, new_name] = names;
-                if old_name != new_name {
-                    old_name.into_iter().for_each(|name| mark_stale(context, name, acts));
+                let has_left = |old: &&Pod| new.is_none_or(|new| !are_of_one_group(old, new));
+                for name in [old.filter(has_left), *new].into_iter().flatten().filter_map(full_name_of) {
+                    mark_stale(context, name, acts);
                 }
-                new_name.into_iter().for_each(|name| mark_stale(context, name, acts));
                 if let (Some(gone), None) = (old, new) {
                     forget_pod(gone, acts);
                 }

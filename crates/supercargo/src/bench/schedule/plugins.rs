@@ -19,6 +19,8 @@ use supercargo_plugins::community::{
 use supercargo_plugins::qos_aware::QosAware;
 
 use super::NOW;
+use super::community;
+use crate::bench::pods::{APPLICATION, CALLING_SERVICES, calling_service};
 
 /// So many pods are permitted together.
 pub(super) const PERMITTED_TOGETHER: usize = 10;
@@ -94,6 +96,20 @@ pub(super) fn application_metadata(number: usize) -> Value {
     json!({ "labels": {
         APP_GROUP_LABEL: format!("application-{}", number % APPLICATIONS),
         WORKLOAD_LABEL: format!("workload-{}", number / APPLICATIONS % APPLICATIONS),
+    } })
+}
+
+/// Puts services near those that they call.
+pub(super) fn add_network(profile: &mut Profile) -> anyhow::Result<()> {
+    community::add_network(profile);
+    Ok(())
+}
+
+/// The service of a pod of the application that [`community::application`] describes.
+pub(super) fn calling_metadata(number: usize) -> Value {
+    json!({ "labels": {
+        APP_GROUP_LABEL: APPLICATION,
+        WORKLOAD_LABEL: calling_service(number % CALLING_SERVICES),
     } })
 }
 
