@@ -90,8 +90,23 @@ pub(super) struct Book {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
     /// Every pod that has a standing, by UID.
-    known: UidSet<StandingPod>,
+    known: UidSet<Known>,
     places: Places,
+}
+
+/// A pod that has a standing, and where the groups are that count it: looking them up by name takes longer than counting.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    pub(super) standing: StandingPod,
+    groups: PlacesOfPod,
+}
+
+/// The places of the groups that count a pod.
+#[derive(Clone, Debug, Default)]
+struct PlacesOfPod {
+    namespace: Option<usize>,
+    /// In the order of [`CountedPods::labels`], without those that the pod does not have.
+    labels: Vec<usize>,
 }
 
 /// What becomes of the places of groups.
@@ -300,16 +315,19 @@ impl Book {
         self.places.get(parts).copied()
     }
 
-    fn add(&mut self, standing: &StandingPod, places: &mut Places) {
+    /// Counts a pod that is not counted. Where it is counted.
+    fn add(&mut self, standing: &StandingPod, places: &mut Places) -> PlacesOfPod {
         let (pod, counted) = (&standing.pod, self.counted.clone());
+        let mut of_pod = PlacesOfPod::default();
         if counted.by_namespace {
             let place = self.namespaces.get(&pod.namespace).copied().unwrap_or_else(|| {
                 let place = free_place(&mut self.groups, &mut places.free);
                 Arc::make_mut(&mut self.namespaces).insert(pod.namespace.clone(), place);
-                Arc::make_mut(self.groups.get_mut(place)).placed = Some(PlacedRequests::default());
+                self.group_mut(place).placed = Some(PlacedRequests::default());
                 place
             });
-            Arc::make_mut(self.groups.get_mut(place)).add(standing);
+            self.group_mut(place).add(standing);
+            of_pod.namespace = Some(place);
         }
         for (key, value) in counted.labels_of(pod) {
             let place = self.place(&(value, key, &pod.namespace)).unwrap_or_else(|| {
@@ -319,24 +337,24 @@ impl Book {
                 place
             });
             places.note(place);
-            Arc::make_mut(self.groups.get_mut(place)).add(standing);
+            self.group_mut(place).add(standing);
+            of_pod.labels.push(place);
         }
+        of_pod
     }
 
-    fn remove(&mut self, standing: &StandingPod, places: &mut Places) {
+    fn remove(&mut self, Known { standing, groups }: &Known, places: &mut Places) {
         let (pod, counted) = (&standing.pod, self.counted.clone());
-        if let Some(place) = self.namespaces.get(&pod.namespace).copied()
-            && Arc::make_mut(self.groups.get_mut(place)).remove(standing)
+        if let Some(place) = groups.namespace
+            && self.group_mut(place).remove(standing)
         {
             Arc::make_mut(&mut self.namespaces).remove(&pod.namespace);
             places.free.push(place);
         }
-        for (key, value) in counted.labels_of(pod) {
-            let parts = (value, key, &*pod.namespace);
-            let Some(place) = self.place(&parts) else { continue };
+        for (&place, (key, value)) in groups.labels.iter().zip(counted.labels_of(pod)) {
             places.note(place);
-            if Arc::make_mut(self.groups.get_mut(place)).remove(standing) {
-                let parts: &dyn NamesGroup = &parts;
+            if self.group_mut(place).remove(standing) {
+                let parts: &dyn NamesGroup = &(value, key, &*pod.namespace);
                 Arc::make_mut(&mut self.places).remove(parts);
                 places.free.push(place);
             }
@@ -344,18 +362,23 @@ impl Book {
     }
 
     /// A pod stands elsewhere, in the groups in which it was.
-    fn replace(&mut self, before: &StandingPod, now: &StandingPod, places: &mut Places) {
-        let (pod, counted) = (&now.pod, self.counted.clone());
-        let by_namespace = self.namespaces.get(&pod.namespace).copied();
-        if let Some(place) = by_namespace {
-            Arc::make_mut(self.groups.get_mut(place)).replace(before, now);
+    fn replace(
+        &mut self,
+        Known { standing: before, groups }: &Known,
+        now: &StandingPod,
+        places: &mut Places,
+    ) {
+        if let Some(place) = groups.namespace {
+            self.group_mut(place).replace(before, now);
         }
-        for (key, value) in counted.labels_of(pod) {
-            if let Some(place) = self.place(&(value, key, &pod.namespace)) {
-                places.note(place);
-                Arc::make_mut(self.groups.get_mut(place)).replace(before, now);
-            }
+        for &place in &groups.labels {
+            places.note(place);
+            self.group_mut(place).replace(before, now);
         }
+    }
+
+    fn group_mut(&mut self, place: usize) -> &mut Group {
+        Arc::make_mut(self.groups.get_mut(place))
     }
 }
 
@@ -495,7 +518,7 @@ impl Cluster {
 
     /// The pods that have a standing, by UID, in no particular order.
     pub fn standing_uids(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.ledger.known.iter().map(|standing| &standing.pod.uid)
+        self.ledger.known.iter().map(|known| &known.standing.pod.uid)
     }
 
     /// Notes from now on which pods by label change. Whoever wants that takes them now and then.
@@ -514,25 +537,25 @@ impl Cluster {
         let now = StandingPod { pod: pod.clone(), standing, node: pod.node_name.clone() };
         let finished = standing == Standing::Finished && !book.counted.finished;
         let book = Arc::make_mut(book);
-        if let Some(before) = self.ledger.known.get(&pod.uid) {
+        if let Some(known) = self.ledger.known.get_mut(&pod.uid) {
+            let before = &known.standing;
             if before.standing == standing && Arc::ptr_eq(&before.pod, pod) {
                 return;
             }
+            self.state.version += 1;
             if !finished && before.pod.namespace == pod.namespace && before.pod.labels == pod.labels {
-                book.replace(before, &now, &mut self.ledger.places);
-                self.state.version += 1;
-                self.ledger.known.replace(now);
+                book.replace(known, &now, &mut self.ledger.places);
+                known.standing = now;
                 return;
             }
-            book.remove(before, &mut self.ledger.places);
-        }
-        self.state.version += 1;
-        if finished {
+            book.remove(known, &mut self.ledger.places);
             self.ledger.known.take(&pod.uid);
-            return;
         }
-        book.add(&now, &mut self.ledger.places);
-        self.ledger.known.replace(now);
+        if !finished {
+            self.state.version += 1;
+            let groups = book.add(&now, &mut self.ledger.places);
+            self.ledger.known.insert(Known { standing: now, groups });
+        }
     }
 
     pub(super) fn stands_nowhere(&mut self, uid: &str) {

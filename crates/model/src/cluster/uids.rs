@@ -5,9 +5,10 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use indexmap::IndexSet;
+use indexmap::set::MutableValues;
 use rustc_hash::FxBuildHasher;
 
-use super::standings::StandingPod;
+use super::standings::Known;
 use crate::pod::Pod;
 
 /// The parts of a set. A clone copies a pointer for each, and the first change of a part that is shared copies what is in it: one in so
@@ -43,19 +44,18 @@ impl<T: HasUid + Clone> UidSet<T> {
         self.parts[part_of(uid)].get(uid).map(|ByUid(value)| value)
     }
 
+    /// A value to change, but for its UID. Its part is copied if it is shared.
+    pub(super) fn get_mut(&mut self, uid: &str) -> Option<&mut T> {
+        let part = Arc::make_mut(&mut self.parts[part_of(uid)]);
+        part.get_full_mut2(uid).map(|(_, ByUid(value))| value)
+    }
+
     /// Adds a value; false, and no change, if there is one with its UID.
     pub(super) fn insert(&mut self, value: T) -> bool {
         let part = Arc::make_mut(&mut self.parts[part_of(value.uid())]);
         let is_new = part.insert(ByUid(value));
         self.len += usize::from(is_new);
         is_new
-    }
-
-    /// Adds a value in the place of the one with its UID.
-    pub(super) fn replace(&mut self, value: T) {
-        let part = Arc::make_mut(&mut self.parts[part_of(value.uid())]);
-        let before = part.replace(ByUid(value));
-        self.len += usize::from(before.is_none());
     }
 
     pub(super) fn take(&mut self, uid: &str) -> Option<T> {
@@ -98,9 +98,9 @@ impl HasUid for Arc<Pod> {
     }
 }
 
-impl HasUid for StandingPod {
+impl HasUid for Known {
     fn uid(&self) -> &Arc<str> {
-        &self.pod.uid
+        &self.standing.pod.uid
     }
 }
 
@@ -181,8 +181,12 @@ mod tests {
                         naive.entry(uid).or_insert(name);
                     }
                     1 => {
-                        set.replace(pod(&uid, &name));
-                        naive.insert(uid, name);
+                        let known = set.get_mut(&uid);
+                        prop_assert_eq!(known.is_some(), naive.contains_key(&uid));
+                        if let Some(known) = known {
+                            *known = pod(&uid, &name);
+                            naive.insert(uid, name);
+                        }
                     }
                     _ => {
                         let taken = set.take(&uid).map(|pod| pod.name.to_string());
