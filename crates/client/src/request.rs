@@ -251,8 +251,9 @@ impl ApiServer {
             self.wait_for_turn().await;
             let passage = self.pass(call)?;
             let response = self.send(call, self.patience).await;
-            if let Some(passage) = passage {
-                passage.leave();
+            let is_over = response.as_ref().map_or_else(RequestError::is_not_sent, |_| true);
+            if let Some(passage) = passage.filter(|_| is_over) {
+                passage.answered();
             }
             let response = response?;
             if response.status().is_success() {

@@ -7,12 +7,17 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use supercargo_model::Timestamp;
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use crate::clock::Clock;
+
+/// A write that was given up without an answer may still be carried out for so long: the API server ends a request soon after its
+/// connection is closed.
+const SETTLES_AFTER: Duration = Duration::from_secs(5);
 
 /// Until when this process may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,19 +36,29 @@ pub enum Tenure {
     Always,
 }
 
-/// Lets writes pass as long as the tenure lasts, and counts those that are under way. Clones are the same gate.
+/// Lets writes pass as long as the tenure lasts, and knows which may still be carried out. Clones are the same gate.
 #[derive(Clone)]
 pub struct WriteGate {
     tenure: watch::Receiver<Tenure>,
     clock: Clock,
-    under_way: Arc<watch::Sender<usize>>,
+    under_way: Arc<watch::Sender<UnderWay>>,
 }
 
-/// A write that was let through. One that is dropped without having left was cut off, and may yet be carried out: the gate
-/// never becomes quiet again.
+/// The writes that were let through and may still be carried out.
+#[derive(Clone, Copy, Debug, Default)]
+struct UnderWay {
+    /// How many are waited for.
+    count: usize,
+    /// When the last of those that were given up without an answer is surely over.
+    settled: Option<Instant>,
+}
+
+/// A write that was let through. One that is dropped without an answer was cut off, and may yet be carried out for some time.
 #[derive(Debug)]
 pub struct Passage {
-    under_way: Arc<watch::Sender<usize>>,
+    under_way: Arc<watch::Sender<UnderWay>>,
+    settles_after: Duration,
+    is_answered: bool,
 }
 
 impl Tenure {
@@ -66,7 +81,7 @@ impl WriteGate {
     /// A gate that is open as long as the tenure lasts, which whoever holds the sender says.
     pub fn new(tenure: Tenure, clock: Clock) -> (watch::Sender<Tenure>, Self) {
         let (sender, tenure) = watch::channel(tenure);
-        (sender, WriteGate { tenure, clock, under_way: Arc::new(watch::Sender::new(0)) })
+        (sender, WriteGate { tenure, clock, under_way: Arc::default() })
     }
 
     /// A gate that is always open.
@@ -95,27 +110,54 @@ impl WriteGate {
     /// Lets a write pass, if the gate is open.
     pub fn pass(&self) -> Option<Passage> {
         // Counted first: whoever closes the gate and then sees that nothing is under way can rely on it.
-        self.under_way.send_modify(|count| *count += 1);
-        let passage = Passage { under_way: self.under_way.clone() };
+        self.under_way.send_modify(|under_way| under_way.count += 1);
+        let under_way = self.under_way.clone();
+        let passage = Passage { under_way, settles_after: SETTLES_AFTER, is_answered: false };
         if self.is_open() {
             return Some(passage);
         }
-        passage.leave();
+        passage.answered();
         None
     }
 
-    /// Waits until no write is under way. Whoever has closed the gate before knows then that nothing is written any more.
+    /// Waits until no write is under way, and none that was cut off can still be carried out. Whoever has closed the gate before, or
+    /// lets nobody write any more, knows then that nothing is written.
     pub async fn quiet(&self) {
         let mut under_way = self.under_way.subscribe();
-        // The gate has a sender itself, so the channel does not close.
-        let _ = under_way.wait_for(|count| *count == 0).await;
+        loop {
+            // The gate has a sender itself, so the channel does not close.
+            let settled =
+                under_way.wait_for(|writes| writes.count == 0).await.ok().and_then(|writes| writes.settled);
+            match settled.filter(|settled| *settled > Instant::now()) {
+                None => return,
+                Some(settled) => sleep_until(settled).await,
+            }
+        }
     }
 }
 
 impl Passage {
-    /// The write has an answer, or none will come: it is over either way.
-    pub fn leave(self) {
-        self.under_way.send_modify(|count| *count -= 1);
+    /// If the write is cut off, it may still be carried out for so long: for whoever does not notice that nobody waits.
+    #[must_use]
+    pub fn settling_after(mut self, settles_after: Duration) -> Self {
+        self.settles_after = settles_after;
+        self
+    }
+
+    /// The write has an answer, or was never sent: it is over.
+    pub fn answered(mut self) {
+        self.is_answered = true;
+    }
+}
+
+impl Drop for Passage {
+    fn drop(&mut self) {
+        self.under_way.send_modify(|under_way| {
+            under_way.count -= 1;
+            if !self.is_answered {
+                under_way.settled = under_way.settled.max(Some(Instant::now() + self.settles_after));
+            }
+        });
     }
 }
 
@@ -177,11 +219,18 @@ mod tests {
         let gate = WriteGate::always_open();
         let (first, second) = (gate.pass().expect("open"), gate.pass().expect("open"));
         let is_quiet = || timeout(Duration::from_secs(60), gate.quiet());
-        first.leave();
+        first.answered();
         assert!(is_quiet().await.is_err(), "the second is under way");
-        second.leave();
+        second.answered();
         assert!(is_quiet().await.is_ok());
-        drop(gate.pass());
-        assert!(is_quiet().await.is_err(), "nobody knows what became of it");
+        for (passage, seconds) in [
+            (gate.pass(), 5),
+            (gate.pass().map(|passage| passage.settling_after(Duration::from_secs(30))), 30),
+        ] {
+            let began = Instant::now();
+            drop(passage);
+            assert!(is_quiet().await.is_ok());
+            assert_eq!(began.elapsed().as_secs(), seconds, "nobody knows before what became of it");
+        }
     }
 }

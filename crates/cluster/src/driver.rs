@@ -21,10 +21,11 @@ use supercargo_engine::{
 };
 use supercargo_extender::ExtenderClient;
 use supercargo_framework::{
-    AskFailure, Effect, ExtenderAnswer, ExtenderQuestion, PageRequest, Profile, Rendered,
+    AskFailure, EXTENDER_SETTLES_AFTER, Effect, ExtenderAnswer, ExtenderQuestion, PageRequest, Profile,
+    Rendered,
 };
 use supercargo_model::{Everything, Timestamp};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
@@ -160,6 +161,8 @@ pub struct Driver<O> {
     started: Instant,
     /// Whether everything was listed when that was last looked at.
     is_known: bool,
+    /// Told once, when everything is listed for the first time.
+    known: watch::Sender<bool>,
     log: OrderLog,
     clock_watch: ClockWatch,
     /// What plugins remember beyond this process.
@@ -235,6 +238,7 @@ impl<O: Observer> Driver<O> {
             pace: Pace::new(Duration::ZERO),
             started: Instant::now(),
             is_known: false,
+            known: watch::Sender::new(false),
             log,
             clock_watch,
         }
@@ -248,6 +252,11 @@ impl<O: Observer> Driver<O> {
     /// How it goes with the queries.
     pub fn queries(&self) -> QueryStatuses {
         self.queries.statuses()
+    }
+
+    /// Becomes true when the cluster is known for the first time: from then on pods can be scheduled.
+    pub fn known(&self) -> watch::Receiver<bool> {
+        self.known.subscribe()
     }
 
     /// Beats each time the loop turns, for `/livez`.
@@ -399,6 +408,7 @@ impl<O: Observer> Driver<O> {
                 "Everything is listed; the cluster is known"
             );
             self.scheduler.cluster_is_known(self.clock.now());
+            self.known.send_replace(true);
         }
         self.is_known = is_known;
     }
@@ -469,17 +479,21 @@ impl<O: Observer> Driver<O> {
         let (client, answered) = (self.extenders.get(extender).cloned(), self.answered.clone());
         let gate = self.gate.clone();
         self.tasks.spawn_finite("question to an extender", async move {
+            // An extender may bind the pod, so it is asked under the same condition as the API server.
             let answer = match (client, gate.pass()) {
-                // An extender may bind the pod, so it is asked under the same condition as the API server.
                 (_, None) => Err(AskFailure::Answered("this replica does not hold the lease".to_owned())),
-                (client, Some(passage)) => {
-                    let answer = match client {
-                        Some(client) => client.ask(&question).await,
-                        None => {
-                            Err(AskFailure::Answered("the configuration has no such extender".to_owned()))
-                        }
-                    };
-                    passage.leave();
+                (None, Some(passage)) => {
+                    passage.answered();
+                    Err(AskFailure::Answered("the configuration has no such extender".to_owned()))
+                }
+                (Some(client), Some(passage)) => {
+                    let binds = matches!(question, ExtenderQuestion::Bind { .. });
+                    let settles_after = if binds { EXTENDER_SETTLES_AFTER } else { Duration::ZERO };
+                    let passage = passage.settling_after(settles_after);
+                    let answer = client.ask(&question).await;
+                    if !matches!(answer, Err(AskFailure::Unanswered(_))) {
+                        passage.answered();
+                    }
                     answer
                 }
             };

@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use supercargo_model::{Pod, RawObject};
+
+/// An extender that was not waited for may bind the pod for so long. It does not notice that nobody waits.
+pub const EXTENDER_SETTLES_AFTER: Duration = Duration::from_secs(30);
 
 /// A question to an extender.
 #[derive(Clone, Debug)]

@@ -82,7 +82,9 @@ pub use cycle::{Context, Cycle, CycleState};
 pub use diagnosis::{Diagnosis, Rejections, unfit_message};
 pub use effects::{Conclusion, Effect, News, Notice, PodCondition, Step, Subject};
 pub use events::{Actions, Change, ClusterEvent, Enqueue, EventResource, Hearing, Hint};
-pub use extender::{AskFailure, AskedNode, ExtenderAnswer, ExtenderQuestion, NodeVictims};
+pub use extender::{
+    AskFailure, AskedNode, EXTENDER_SETTLES_AFTER, ExtenderAnswer, ExtenderQuestion, NodeVictims,
+};
 pub use likeness::{Likeness, Touched};
 pub use memory::{
     DropReason, DroppedMemory, Memories, Memory, SAVED_BYTES_MAX, SAVED_MEMORY_BYTES_MAX, SavedMemories,

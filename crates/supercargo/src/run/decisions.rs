@@ -42,8 +42,14 @@ pub(super) struct Holds {
 impl Holds {
     /// The reasons; none if pods are scheduled.
     pub(super) fn reasons(&self) -> Vec<String> {
-        let leadership = self.leadership.as_ref().map(|leadership| leadership.borrow().clone());
-        let not_leading = leadership.and_then(|leadership| match leadership {
+        let others = self.progress.missing().into_iter().chain(self.heartbeat.check().err());
+        self.not_leading().into_iter().chain(others).collect()
+    }
+
+    /// Why this replica does not lead, if it does not.
+    pub(super) fn not_leading(&self) -> Option<String> {
+        let leadership = self.leadership.as_ref()?.borrow().clone();
+        match leadership {
             Leadership::Following { holder: Some(holder) } => {
                 Some(format!("this replica is a standby, {holder} leads"))
             }
@@ -55,8 +61,7 @@ impl Holds {
             }
             Leadership::Leading { .. } => None,
             Leadership::Lost => Some("this replica has lost the lease, and ends".to_owned()),
-        });
-        not_leading.into_iter().chain(self.progress.missing()).chain(self.heartbeat.check().err()).collect()
+        }
     }
 }
 

@@ -53,10 +53,13 @@ impl Pages {
             let watchdog = watchdog.clone();
             Check::new("leaderElection", move || watchdog.as_ref().map_or(Ok(()), Watchdog::check))
         };
-        let absences = progress.clone();
+        let (absences, holds) = (progress.clone(), decisions.holds.clone());
         let notes = move || {
+            // A standby is ready, but schedules nothing. Who leads is for users who are known.
+            let standby = |reason| Note { summary: "not leading".to_owned(), reason: Some(reason) };
+            let standby = holds.not_leading().map(standby);
             let absences = absences.absences().into_iter().map(|summary| Note { summary, reason: None });
-            absences.chain(queries.lines().into_iter().map(note)).collect()
+            standby.into_iter().chain(absences).chain(queries.lines().into_iter().map(note)).collect()
         };
         let synced = Check::new("sched-handler-sync", move || progress.check());
         // A driver that no longer turns schedules nothing while its lease is renewed: only a restart helps.

@@ -1,6 +1,8 @@
 //! The process that schedules a cluster, put together from what it is given: the binary, a test and a simulation run the same.
 
 use std::fmt;
+use std::future::Future;
+use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -35,6 +37,10 @@ pub(crate) const COMMIT: Option<&str> = option_env!("SUPERCARGO_COMMIT");
 
 /// How many commands may wait for the scheduler.
 const COMMANDS_WAITING_MAX: usize = 16;
+
+/// When the process is asked to stop: how long an extender may go on to bind, or a write that was cut off may still be carried out,
+/// before the lease is given back. If that takes longer, the lease runs out.
+const HANDOVER_PATIENCE: Duration = Duration::from_secs(10);
 
 /// When a task has ended: how long writes under way may take to be over, and then how long it may take to release the lease.
 /// Together they are less than the second within which the process ends.
@@ -262,6 +268,7 @@ impl Running {
             leadership: election.as_ref().map(|_| leadership.clone()),
             heartbeat: driver.heartbeat(),
         };
+        let known = driver.known();
         let plugin_pages = PluginPages { commands: commands.clone() };
         let pages = Pages {
             exposition,
@@ -294,8 +301,17 @@ impl Running {
         stages.push(Stage { name: StageName::Driver, stop, task });
         match election {
             Some(election) => {
-                let (stop, stopped) = oneshot::channel::<()>();
+                let (stop, mut stopped) = oneshot::channel::<()>();
+                let waits = !settings.kube.delay_cache_until_active;
                 let task = tasks.spawn("election", async move {
+                    // As upstream: a lease in the hands of a replica that cannot schedule keeps others from it that can.
+                    if waits {
+                        tokio::select! {
+                            biased;
+                            _ = &mut stopped => return,
+                            () = become_known(known) => {}
+                        }
+                    }
                     // How it ended is told by the leadership.
                     _ = election.run(async move { _ = stopped.await }, told).await;
                 });
@@ -404,47 +420,78 @@ impl Running {
 
     /// Stops one task after the other: what writes, then what lets others write, then what tells about it.
     async fn stop(&mut self) -> Ended {
+        self.stop_stages().await.err().unwrap_or(Ended::Stopped)
+    }
+
+    async fn stop_stages(&mut self) -> Result<(), Ended> {
         for Stage { name, stop, mut task } in std::mem::take(&mut self.stages) {
-            if name == StageName::Election {
-                // The driver has ended: nothing is written any more when the lease is given back.
-                self.tenure.send_replace(Tenure::Nothing);
-            }
-            drop(stop);
-            loop {
-                tokio::select! {
-                    biased;
-                    () = task.ended() => break,
-                    // What is under way may be written as long as the lease is renewed.
-                    Ok(()) = self.leadership.changed(), if name == StageName::Driver => {
-                        if let Some(ended) = self.hear() {
-                            return ended;
-                        }
+            let ended = async {
+                drop(stop);
+                task.ended().await;
+            };
+            match name {
+                // What is under way may be written as long as the lease is renewed.
+                StageName::Driver => self.wait_as_leader(ended).await?,
+                StageName::Election => {
+                    // The driver has ended, and orders nothing any more; but what it ordered may still be carried out.
+                    let gate = self.gate.clone();
+                    let mut is_quiet = false;
+                    let quiet = async { is_quiet = timeout(HANDOVER_PATIENCE, gate.quiet()).await.is_ok() };
+                    self.wait_as_leader(quiet).await?;
+                    self.tenure.send_replace(Tenure::Nothing);
+                    if is_quiet {
+                        self.wait(ended).await?;
+                    } else {
+                        warn!(err = "writes are still under way", "The lease is not released but runs out");
+                        // It would give the lease back when it is told to stop.
+                        drop(ended);
+                        task.end().await;
                     }
-                    end = self.supervisor.next_end() => match end.cause {
-                        // It was told to.
-                        TaskEndCause::Returned => {}
-                        TaskEndCause::Panicked(_) => return self.abandon(end).await,
-                    },
-                    signal = self.signals.next() => match signal {
-                        Signal::Stop | Signal::StopNow => return Ended::StoppedAtOnce,
-                        Signal::Dump => {}
-                    },
+                }
+                StageName::Server => self.wait(ended).await?,
+            }
+        }
+        match self.programs.take() {
+            Some(programs) => self.wait(programs.stop()).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Waits for a part of the end while the lease is renewed; an error says that the process ends at once.
+    async fn wait_as_leader(&mut self, part: impl Future<Output = ()>) -> Result<(), Ended> {
+        let mut leadership = self.leadership.clone();
+        let mut part = pin!(part);
+        loop {
+            tokio::select! {
+                biased;
+                waited = self.wait(part.as_mut()) => return waited,
+                Ok(()) = leadership.changed() => {
+                    if let Some(ended) = self.hear() {
+                        return Err(ended);
+                    }
                 }
             }
         }
-        if let Some(programs) = self.programs.take() {
-            let mut stopping = std::pin::pin!(programs.stop());
-            loop {
-                tokio::select! {
-                    () = stopping.as_mut() => break,
-                    signal = self.signals.next() => match signal {
-                        Signal::Stop | Signal::StopNow => return Ended::StoppedAtOnce,
-                        Signal::Dump => {}
-                    },
-                }
+    }
+
+    /// Waits for a part of the end; an error says that the process ends at once.
+    async fn wait(&mut self, part: impl Future<Output = ()>) -> Result<(), Ended> {
+        let mut part = pin!(part);
+        loop {
+            tokio::select! {
+                biased;
+                () = part.as_mut() => return Ok(()),
+                end = self.supervisor.next_end() => match end.cause {
+                    // It was told to.
+                    TaskEndCause::Returned => {}
+                    TaskEndCause::Panicked(_) => return Err(self.abandon(end).await),
+                },
+                signal = self.signals.next() => match signal {
+                    Signal::Stop | Signal::StopNow => return Err(Ended::StoppedAtOnce),
+                    Signal::Dump => {}
+                },
             }
         }
-        Ended::Stopped
     }
 
     /// Ends because a task has ended. Another replica need not wait for the lease to run out, if nothing is written any more
@@ -467,6 +514,13 @@ impl Running {
             }
         }
         Ended::TaskEnded(end)
+    }
+}
+
+/// Waits until the cluster is known; for ever if that cannot be any more, because the driver has ended.
+async fn become_known(mut known: watch::Receiver<bool>) {
+    if known.wait_for(|is_known| *is_known).await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 

@@ -262,3 +262,53 @@ async fn nothing_is_written_when_the_lease_has_run_out() {
     assert_eq!(replica.ended().await, Ended::LeaseLost);
     assert_eq!(server.bound(), [""; 0]);
 }
+
+/// A lease in the hands of a replica that cannot schedule keeps others from it that can.
+#[tokio::test(start_paused = true)]
+async fn a_replica_takes_the_lease_when_it_knows_the_cluster() {
+    for (configuration, takes_it_before) in [("", false), ("delayCacheUntilActive: true\n", true)] {
+        let server = Server::with_pods(&["a"]);
+        server.forbid(Some("nodes"));
+        let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+        let files = Files::from_fn(move |_| Ok(format!("{head}{configuration}").into_bytes()));
+        let replica = Replica::start(&server, &["--config=/scheduler.yaml"], &files);
+        sleep(Duration::from_secs(60)).await;
+        assert_eq!(server.holder() == NAME, takes_it_before, "{configuration}");
+        server.forbid(None);
+        sleep(Duration::from_secs(60)).await;
+        assert_eq!((server.holder().as_str(), server.bound().len()), (NAME, 1), "{configuration}");
+        replica.signal(Given::Terminate).await;
+        assert_eq!(replica.ended().await, Ended::Stopped);
+        assert_eq!(server.holder(), "");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replica_that_never_knows_the_cluster_can_be_stopped() {
+    let server = Server::with_pods(&["a"]);
+    server.forbid(Some("nodes"));
+    let replica = Replica::start(&server, &[], &Files::system());
+    sleep(Duration::from_secs(20)).await;
+    replica.signal(Given::Terminate).await;
+    assert_eq!(replica.ended().await, Ended::Stopped);
+    assert_eq!(server.writes(), [""; 0]);
+}
+
+/// Another replica that leads at once would take the room of a pod that is still being bound.
+#[tokio::test(start_paused = true)]
+async fn the_lease_is_given_back_when_nothing_is_under_way_any_more() {
+    let server = Server::with_pods(&[]);
+    let replica = Replica::start(&server, &[], &Files::system());
+    sleep(Duration::from_secs(10)).await;
+    server.silence("/api/v1/namespaces/default/pods/a/binding");
+    server.add_pod("a");
+    sleep(Duration::from_millis(100)).await;
+    let began = Instant::now();
+    replica.signal(Given::Terminate).await;
+    // The driver waits for 5 s; the binding that is cut off then may still be carried out for 5 s.
+    sleep(Duration::from_millis(9_900)).await;
+    assert_eq!(server.holder(), NAME, "it is renewed");
+    assert_eq!(replica.ended().await, Ended::Stopped);
+    assert!(began.elapsed() < Duration::from_secs(11), "{:?}", began.elapsed());
+    assert_eq!(server.holder(), "");
+}
