@@ -80,8 +80,8 @@ class Qos(Case):
         wait(f"{names} are gone", lambda: not any(self.pod(name) for name in names))
 
     def test_the_shorter_time_to_violation_goes_first(self):
-        """Two pairs of controllers have run for eight seconds: half of its time is enough for one of a pair, which can wait for eight more, and
-        the other, which is to run for seven tenths of its time, for three and a half."""
+        """Two pairs of controllers have run for twelve seconds: half of its time is enough for one of a pair, which can wait for twelve more, and
+        the other, which is to run for seven tenths of its time, for five."""
         self.create("nodes", node("only", cpu="4"))
         self.start(preempts=False)
         first = [self.member(f"{pair}-{kind}", 1, slo) for pair in "ab" for kind, slo in (("half", 0.5), ("most", 0.7))]
@@ -89,7 +89,7 @@ class Qos(Case):
         self.create("pods", *first)
         for name in names:
             self.wait_bound(name)
-        wait("they have run for a while", lambda: all(self.controller(name[:-2]).get("effectiveSeconds", 0) >= 8 for name in names), 20)
+        wait("they have run for a while", lambda: all(self.controller(name[:-2]).get("effectiveSeconds", 0) >= 12 for name in names), 30)
         self.remove(*names)
         self.create("pods", *(self.member("blocker", number, 0.1) for number in range(4)))
         for number in range(4):
@@ -109,7 +109,7 @@ class Qos(Case):
         # The one that can wait for longer has done so.
         self.create("pods", self.member("b-half", 2, 0.5))
         self.wait_event("b-half-2", "FailedScheduling")
-        time.sleep(6)
+        wait("it is nearer to violation", lambda: self.controller("b-half")["timeToViolationSeconds"] <= 3, 20)
         self.create("pods", self.member("b-most", 2, 0.7))
         self.wait_event("b-most-2", "FailedScheduling")
         time.sleep(1.5)
