@@ -223,12 +223,12 @@ mod tests {
         assert!(is_quiet().await.is_err(), "the second is under way");
         second.answered();
         assert!(is_quiet().await.is_ok());
-        for (passage, seconds) in [
-            (gate.pass(), 5),
-            (gate.pass().map(|passage| passage.settling_after(Duration::from_secs(30))), 30),
-        ] {
-            let began = Instant::now();
-            drop(passage);
+        for (settles_after, seconds) in [(None, 5), (Some(Duration::from_secs(30)), 30)] {
+            let (began, passage) = (Instant::now(), gate.pass().expect("open"));
+            drop(match settles_after {
+                Some(settles_after) => passage.settling_after(settles_after),
+                None => passage,
+            });
             assert!(is_quiet().await.is_ok());
             assert_eq!(began.elapsed().as_secs(), seconds, "nobody knows before what became of it");
         }
