@@ -130,7 +130,7 @@ impl<'a> EventWords<'a> {
     /// Takes apart what a watch in protobuf has instead of a line.
     pub fn read_protobuf(frame: &'a [u8]) -> Result<Self, String> {
         let (name, object) = protobuf::event(frame).map_err(|error| error.to_string())?;
-        let kind = EventKind::named(name).ok_or_else(|| format!("unknown event type {name:?}"))?;
+        let kind = EventKind::named(&name).ok_or_else(|| format!("unknown event type {name:?}"))?;
         Ok(EventWords { kind, object: Written::Protobuf(object) })
     }
 }
@@ -175,7 +175,7 @@ pub fn resource_version(object: Written<'_>) -> Option<Cow<'_, str>> {
     let object = match object {
         Written::Json(text) => text,
         Written::Protobuf(message) => {
-            return protobuf::resource_version(message).ok().flatten().map(Cow::Borrowed);
+            return protobuf::resource_version(message).ok().flatten();
         }
     };
     if let Some(version) = leading_resource_version(object) {

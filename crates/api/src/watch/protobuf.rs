@@ -12,8 +12,8 @@ use super::{ErrorWords, VersionWords, VersionedWords};
 const MAGIC: &[u8] = b"k8s\0";
 
 /// The type of an event, and the message of its object.
-pub(super) fn event(frame: &[u8]) -> Result<(&str, &[u8]), Malformed> {
-    let (mut name, mut object) = ("", &[][..]);
+pub(super) fn event(frame: &[u8]) -> Result<(Cow<'_, str>, &[u8]), Malformed> {
+    let (mut name, mut object) = (Cow::default(), &[][..]);
     for field in Fields::of(frame) {
         match field? {
             (1, value) => name = value.text()?,
@@ -36,8 +36,8 @@ fn inside(message: &[u8], number: u32) -> Result<&[u8], Malformed> {
 }
 
 /// `metadata.resourceVersion` of an object.
-pub(super) fn resource_version(object: &[u8]) -> Result<Option<&str>, Malformed> {
-    let version = Fields::of(inside(object, 1)?).last(6)?.map_or(Ok(""), Value::text)?;
+pub(super) fn resource_version(object: &[u8]) -> Result<Option<Cow<'_, str>>, Malformed> {
+    let version = Fields::of(inside(object, 1)?).last(6)?.map_or(Ok(Cow::default()), Value::text)?;
     Ok((!version.is_empty()).then_some(version))
 }
 
@@ -46,13 +46,13 @@ pub(super) fn bookmark(object: &[u8]) -> Result<VersionedWords<'_>, Malformed> {
     let mut metadata = VersionWords::default();
     for field in Fields::of(inside(object, 1)?) {
         match field? {
-            (6, value) => metadata.resource_version = Cow::Borrowed(value.text()?),
+            (6, value) => metadata.resource_version = value.text()?,
             (12, value) => {
                 let mut entry = (Cow::default(), Cow::default());
                 for field in value.fields()? {
                     match field? {
-                        (1, key) => entry.0 = Cow::Borrowed(key.text()?),
-                        (2, value) => entry.1 = Cow::Borrowed(value.text()?),
+                        (1, key) => entry.0 = key.text()?,
+                        (2, value) => entry.1 = value.text()?,
                         _ => {}
                     }
                 }
@@ -69,7 +69,7 @@ pub(super) fn error(object: &[u8]) -> Result<ErrorWords, Malformed> {
     let mut error = ErrorWords::default();
     for field in Fields::of(object) {
         match field? {
-            (3, value) => value.text()?.clone_into(&mut error.message),
+            (3, value) => error.message = value.text()?.into_owned(),
             (6, value) => error.code = u16::try_from(value.number()?).unwrap_or_default(),
             _ => {}
         }
