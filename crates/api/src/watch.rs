@@ -54,12 +54,14 @@ pub struct Bookmark {
     pub ends_list: bool,
 }
 
-/// What a server says at the end of a watch.
+/// What a server says at the end of a watch, or if it says no.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ErrorWords {
     /// The HTTP status that the error stands for.
     pub code: u16,
+    /// The reason in CamelCase, such as `Expired`; empty if there is none.
+    pub reason: String,
     /// What went wrong, for people.
     pub message: String,
 }
@@ -167,6 +169,15 @@ impl ErrorWords {
             Written::Json(text) => serde_json::from_str(text).unwrap_or_default(),
             Written::Protobuf(message) => protobuf::error(message).unwrap_or_default(),
         }
+    }
+
+    /// Reads the whole body of an answer. None if it says nothing, or in another way: a proxy's page, a line of text.
+    pub fn in_body(body: &[u8]) -> Option<Self> {
+        let read = match protobuf::error_in_body(body) {
+            Some(read) => read.ok(),
+            None => serde_json::from_slice(body).ok(),
+        };
+        read.filter(|error| !error.message.is_empty())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use supercargo_model::KindId;
+use supercargo_model::{KindId, printable};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, info, warn};
@@ -431,8 +431,8 @@ impl Session {
                 if error.code == 410 {
                     return Err(Stop::Expired);
                 }
-                let reason = format!("the server ended the watch: {} {}", error.code, error.message);
-                return Err(Stop::refused(reason));
+                let message = printable(&error.message);
+                return Err(Stop::refused(format!("the server ended the watch: {} {message}", error.code)));
             }
             EventKind::Bookmark => {
                 let bookmark = Bookmark::read(event.object).map_err(unreadable)?;

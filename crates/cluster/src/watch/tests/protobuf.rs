@@ -134,6 +134,27 @@ async fn texts_that_are_not_utf_8_hide_no_pod() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_refusal_in_protobuf_is_told_in_its_words() {
+    let status = [
+        message(&[(2, b"Failure"), (3, b"pods is forbidden: User \"x\" cannot watch"), (4, b"Forbidden")]),
+        vec![6 << 3, 0x93, 0x03],
+    ];
+    let kind = message(&[(1, b"v1"), (2, b"Status")]);
+    let body = [b"k8s\0", &*message(&[(1, &kind), (2, &status.concat())])].concat();
+    let request = WatchRequest { kind: PODS, field_selector: None, is_known: false };
+    let mut trial = Trial::answering(Some(CONTENT_TYPE), request, move |number, _| {
+        (number == 0).then(|| Answer::bytes(403, &body))
+    });
+    let rule = r#"{apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch"]}"#;
+    let expected = format!("pods is forbidden: User \"x\" cannot watch; grant the scheduler the rule {rule}");
+    trial.check(&[&format!("stalled: {expected}")]).await;
+    let writer = trial.stream().await;
+    // A message that a terminal would obey.
+    write(&writer, [frame("ERROR", &message(&[(3, b"\x1b[2Jno\xff\n")]))]);
+    trial.check(&["stalled: the server ended the watch: 0 \\u001b[2Jno\u{fffd}\\n"]).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn kinds_that_are_read_from_json_are_asked_for_in_json() {
     let mut trial = Trial::new(|_, _| None);
     trial.stream().await;
