@@ -4,7 +4,9 @@ use bytes::Bytes;
 use http::Method;
 
 const JSON: &str = "application/json";
-/// A watch in protobuf, by those who can; else in JSON. Whoever refuses it says so in JSON in any case.
+/// A watch in protobuf, by those who can; else in JSON. Refusals come in the same notation: [`ErrorWords::in_body`] reads both.
+///
+/// [`ErrorWords::in_body`]: crate::watch::ErrorWords::in_body
 const PROTOBUF_WATCH: &str = "application/vnd.kubernetes.protobuf;stream=watch, application/json";
 /// Objects in the patch replace what is there, field by field.
 pub const MERGE_PATCH: &str = "application/merge-patch+json";

@@ -54,12 +54,14 @@ pub struct Bookmark {
     pub ends_list: bool,
 }
 
-/// What a server says at the end of a watch.
+/// What a server says at the end of a watch, or if it says no.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ErrorWords {
     /// The HTTP status that the error stands for.
     pub code: u16,
+    /// The reason in CamelCase, such as `Expired`; empty if there is none.
+    pub reason: String,
     /// What went wrong, for people.
     pub message: String,
 }
@@ -130,7 +132,7 @@ impl<'a> EventWords<'a> {
     /// Takes apart what a watch in protobuf has instead of a line.
     pub fn read_protobuf(frame: &'a [u8]) -> Result<Self, String> {
         let (name, object) = protobuf::event(frame).map_err(|error| error.to_string())?;
-        let kind = EventKind::named(name).ok_or_else(|| format!("unknown event type {name:?}"))?;
+        let kind = EventKind::named(&name).ok_or_else(|| format!("unknown event type {name:?}"))?;
         Ok(EventWords { kind, object: Written::Protobuf(object) })
     }
 }
@@ -168,6 +170,15 @@ impl ErrorWords {
             Written::Protobuf(message) => protobuf::error(message).unwrap_or_default(),
         }
     }
+
+    /// Reads the whole body of an answer. None if it says nothing, or in another way: a proxy's page, a line of text.
+    pub fn in_body(body: &[u8]) -> Option<Self> {
+        let read = match protobuf::error_in_body(body) {
+            Some(read) => read.ok(),
+            None => serde_json::from_slice(body).ok(),
+        };
+        read.filter(|error| !error.message.is_empty())
+    }
 }
 
 /// `metadata.resourceVersion` of an object.
@@ -175,7 +186,7 @@ pub fn resource_version(object: Written<'_>) -> Option<Cow<'_, str>> {
     let object = match object {
         Written::Json(text) => text,
         Written::Protobuf(message) => {
-            return protobuf::resource_version(message).ok().flatten().map(Cow::Borrowed);
+            return protobuf::resource_version(message).ok().flatten();
         }
     };
     if let Some(version) = leading_resource_version(object) {

@@ -181,11 +181,12 @@ impl Connections {
         }
     }
 
-    /// Makes a request, to which the credentials are added.
+    /// Makes a request, to which the credentials are added, if it may still be sent when there is a connection: see [`Pool::send`].
     pub(crate) async fn send(
         &self,
         prepared: &Prepared,
         mut request: Request<RequestBody>,
+        may_send: &(dyn Fn() -> bool + Sync),
     ) -> Result<Response<Answer>, BoxError> {
         let headers = request.headers_mut();
         headers.insert(HOST, self.host.clone());
@@ -195,7 +196,7 @@ impl Connections {
         for (name, value) in &self.target.headers {
             headers.append(name, value.clone());
         }
-        prepared.pool.send(request).await
+        prepared.pool.send(request, may_send).await
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use http::header::RETRY_AFTER;
 use http::{Method, Response, StatusCode};
-use serde::Deserialize;
+use supercargo_api::watch::ErrorWords;
+use supercargo_model::printable;
 
 /// How long we wait at most when the server asks us to.
 const ASKED_WAIT_MAX: Duration = Duration::from_secs(60);
@@ -66,14 +67,6 @@ pub enum RequestError {
     },
 }
 
-/// What a server says with an error.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct StatusWords {
-    message: String,
-    reason: String,
-}
-
 impl RequestError {
     /// The HTTP status, if there was an answer.
     pub fn code(&self) -> Option<u16> {
@@ -113,18 +106,60 @@ pub(crate) fn asked_wait<B>(response: &Response<B>) -> Option<Duration> {
     Some(Duration::from_secs(seconds).min(ASKED_WAIT_MAX))
 }
 
-/// What a server means that says no.
-pub(crate) fn refusal(status: StatusCode, text: &[u8], retry_after: Duration) -> RequestError {
+/// What a server means that says no: in JSON or in protobuf if it is Kubernetes, in any other way if it is something between. Nothing of it moves
+/// a cursor or begins a line where it is shown.
+pub(crate) fn refusal(status: StatusCode, body: &[u8], retry_after: Duration) -> RequestError {
     let code = status.as_u16();
-    match serde_json::from_slice(text) {
-        Ok(StatusWords { message, reason }) if !message.is_empty() => {
-            RequestError::Refused { code, reason, message, retry_after }
+    let (reason, message) = match ErrorWords::in_body(body) {
+        Some(ErrorWords { reason, message, .. }) => (printable(&reason).into_owned(), message),
+        None => {
+            let text = String::from_utf8_lossy(body);
+            let text: String = text.trim().chars().take(ERROR_TEXT_CHARACTERS_MAX).collect();
+            (String::new(), format!("the server answered {status}: {text}"))
         }
-        _ => {
-            let text: String =
-                String::from_utf8_lossy(text).chars().take(ERROR_TEXT_CHARACTERS_MAX).collect();
-            let message = format!("the server answered {status}: {}", text.trim());
-            RequestError::Refused { code, reason: String::new(), message, retry_after }
+    };
+    RequestError::Refused { code, reason, message: printable(&message).into_owned(), retry_after }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The reason and the message.
+    fn refused(body: &[u8]) -> (String, String) {
+        match refusal(StatusCode::FORBIDDEN, body, Duration::ZERO) {
+            RequestError::Refused { reason, message, code: 403, .. } => (reason, message),
+            other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn a_refusal_is_understood_in_either_notation() {
+        let expected = ("Forbidden".to_owned(), "pods is forbidden: \"x\" cannot watch".to_owned());
+        // A `Status` with its message, reason and code, wrapped up as servers do it.
+        let mut body = b"k8s\0\x0a\x0c\x0a\x02v1\x12\x06Status\x12\x3e".to_vec();
+        body.extend(b"\x0a\x00\x12\x07Failure\x1a\x23pods is forbidden: \"x\" cannot watch\x22\x09Forbidden");
+        body.extend(b"\x30\x93\x03\x1a\x00\x22\x00");
+        assert_eq!(refused(&body), expected);
+        let json = br#"{"message":"pods is forbidden: \"x\" cannot watch","reason":"Forbidden","code":403}"#;
+        assert_eq!(refused(json), expected);
+    }
+
+    #[test]
+    fn whatever_a_server_says_is_harmless_to_look_at() {
+        let unknown = "the server answered 403 Forbidden: ";
+        for (body, expected) in [
+            (&b"  no\n"[..], format!("{unknown}no")),
+            (b"", unknown.to_owned()),
+            (b"one\ntwo", format!("{unknown}one\\ntwo")),
+            (b"\x1b[2J\xff", format!("{unknown}\\u001b[2J\u{fffd}")),
+            (b"k8s\0\x0a\xff", format!("{unknown}k8s\\u0000\\n\u{fffd}")),
+            (br#"{"message":"a\n\u001b[31mb"}"#, "a\\n\\u001b[31mb".to_owned()),
+        ] {
+            let (_, message) = refused(body);
+            assert_eq!(message, expected, "{body:02x?}");
+            assert!(!message.contains(char::is_control));
+        }
+        assert_eq!(refused(&[0; 1_000]).1, format!("{unknown}{}", "\\u0000".repeat(200)));
     }
 }

@@ -147,8 +147,13 @@ impl Asked {
 impl Answer {
     /// A whole answer.
     pub fn plain(code: u16, text: &str) -> Self {
+        Answer::bytes(code, text.as_bytes())
+    }
+
+    /// A whole answer that is no text.
+    pub fn bytes(code: u16, body: &[u8]) -> Self {
         let (writer, answer) = Answer::streamed();
-        let _ = writer.send(Ok(Bytes::copy_from_slice(text.as_bytes())));
+        let _ = writer.send(Ok(Bytes::copy_from_slice(body)));
         Answer { code, ..answer }
     }
 

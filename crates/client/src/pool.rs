@@ -45,6 +45,11 @@ pub(crate) struct Pool {
     idle: Arc<Mutex<Idle>>,
 }
 
+/// A request was not sent, since it must not be any more.
+#[derive(Debug, thiserror::Error)]
+#[error("not sent")]
+pub(crate) struct Withheld;
+
 /// The connections that carry nothing now.
 #[derive(Default)]
 struct Idle {
@@ -60,8 +65,13 @@ impl Pool {
     }
 
     /// Makes a request on a connection that is idle, or else on a new one. A connection that turns out to be closed before it has
-    /// taken the request is followed by the next.
-    pub(crate) async fn send(&self, mut request: Request<RequestBody>) -> Result<Response<Answer>, BoxError> {
+    /// taken the request is followed by the next. Whether the request may be sent is asked right before that, and not before a connection was
+    /// made, which takes its time.
+    pub(crate) async fn send(
+        &self,
+        mut request: Request<RequestBody>,
+        may_send: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Response<Answer>, BoxError> {
         let mut waiting =
             Waiting { idle: &self.idle, generation: 0, since: Instant::now(), is_answered: false };
         let response = loop {
@@ -72,6 +82,11 @@ impl Pool {
                 None => self.connect(&mut waiting).await?,
             };
             waiting.generation = connection.generation;
+            if !may_send() {
+                waiting.is_answered = true;
+                locked(&self.idle).put(connection);
+                return Err(Withheld.into());
+            }
             match connection.exchange(request).await {
                 Ok(response) => {
                     break response.map(|body| Answer {

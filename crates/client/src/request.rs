@@ -20,7 +20,7 @@ use crate::connect::{ConnectError, ConnectOptions, chain};
 use crate::connections::Connections;
 use crate::error::{RequestError, asked_wait, refusal};
 use crate::limiter::{RateLimit, TokenBucket};
-use crate::pool::Answer;
+use crate::pool::{Answer, Withheld};
 use crate::rights::MissingRights;
 use crate::target::{Target, Who};
 use crate::write_gate::{Passage, WriteGate};
@@ -274,9 +274,13 @@ impl ApiServer {
 
     /// Whether the request may be sent right now; what reads may always.
     fn pass(&self, call: &Call) -> Result<Option<Passage>, RequestError> {
-        let Some(gate) = self.gate.as_ref().filter(|_| call.method != Method::GET) else { return Ok(None) };
-        let refused = || RequestError::NotLeading { method: call.method.clone(), path: call.path.clone() };
-        gate.pass().map(Some).ok_or_else(refused)
+        let Some(gate) = self.gate_of(call) else { return Ok(None) };
+        gate.pass().map(Some).ok_or_else(|| not_leading(call))
+    }
+
+    /// What the request goes through; none if nobody minds.
+    fn gate_of(&self, call: &Call) -> Option<&WriteGate> {
+        self.gate.as_ref().filter(|_| call.method != Method::GET)
     }
 
     async fn wait_for_turn(&self) {
@@ -302,6 +306,8 @@ impl ApiServer {
             }
         };
         let mut is_first = true;
+        // Logging in and connecting may take longer than the lease lasts.
+        let may_send = || self.gate_of(call).is_none_or(WriteGate::is_open);
         loop {
             // A credential plugin has a time limit of its own: somebody may have to log in.
             let prepared = connections.prepare().await.map_err(|reason| RequestError::NotLoggedIn {
@@ -309,7 +315,7 @@ impl ApiServer {
                 reason,
             })?;
             let request = self.request(call, connections.uri(&call.path))?;
-            let answer = timeout(patience, connections.send(&prepared, request)).await;
+            let answer = timeout(patience, connections.send(&prepared, request, &may_send)).await;
             let response = self.received(call, patience, answer)?;
             let is_refused = response.status() == StatusCode::UNAUTHORIZED && connections.refused(&prepared);
             if !is_refused || !is_first {
@@ -344,6 +350,7 @@ impl ApiServer {
     ) -> Result<Response<B>, RequestError> {
         match answer {
             Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) if error.is::<Withheld>() => Err(not_leading(call)),
             Ok(Err(error)) => Err(self.broken_by(call, &*error)),
             Err(_) => Err(self.timed_out(call, patience)),
         }
@@ -433,6 +440,10 @@ impl ApiServer {
     fn url(&self, call: &Call) -> String {
         format!("{}{}", self.address().unwrap_or_default(), call.path)
     }
+}
+
+fn not_leading(call: &Call) -> RequestError {
+    RequestError::NotLeading { method: call.method.clone(), path: call.path.clone() }
 }
 
 impl Limiter {

@@ -376,6 +376,7 @@ impl<O: Observer> Driver<O> {
                 self.scheduler.remove(&object, now);
                 self.tell(event, began);
             }
+            Watched::Unreadable => self.observer.could_not_read(kind),
             Watched::Listed(everything) => {
                 if let Some(everything) = everything {
                     self.observer.listed_again(kind);

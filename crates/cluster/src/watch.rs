@@ -9,7 +9,7 @@
 //!
 //! Events are decoded as they come, from the bytes of the connection into the words that the scheduler reads: pods and nodes from protobuf, if
 //! the server writes it and nobody wants their text, everything else from JSON. An object that
-//! cannot be read is left out with a warning; it never ends a watch.
+//! cannot be read stays as it was known, with a warning; it never ends a watch.
 
 mod decoding;
 mod discovery;
@@ -80,8 +80,10 @@ pub enum Watched {
     Began,
     /// An object came, or changed.
     Put(Decoded),
-    /// An object went. This is how it was at last.
+    /// An object went. This is how it was at last, or nothing but what it was known by, if that could not be read.
     Removed(Decoded),
+    /// An object came or changed, and cannot be read: what was known of it stays as it was. The watch has said in the log which one it is.
+    Unreadable,
     /// The list is complete. With everything that there is, unless it is the first list and nothing can have vanished.
     Listed(Option<Everything>),
     /// The server does not serve the kind, as its discovery says: there are no objects of it until a list begins.

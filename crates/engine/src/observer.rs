@@ -45,6 +45,11 @@ pub trait Observer: Send {
     /// Everything of a kind had to be listed again.
     fn listed_again(&mut self, kind: KindId);
 
+    /// An object of a kind came or changed, and could not be read.
+    fn could_not_read(&mut self, kind: KindId) {
+        let _ = kind;
+    }
+
     /// What was done in the cluster so far, told when it is told how things stand.
     fn performed(&mut self, counts: PerformCounts);
 

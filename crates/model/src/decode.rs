@@ -1,5 +1,6 @@
 //! From the text of an object to something the cluster takes.
 
+mod known_by;
 mod place;
 
 use std::sync::Arc;

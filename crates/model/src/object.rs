@@ -75,6 +75,9 @@ type Shelves = Option<Arc<[String]>>;
 /// What is read of an object of which only the text is wanted.
 struct TextOnly;
 
+/// What there is of an object that cannot be read.
+struct Unread;
+
 /// What several readers of one kind read of an object, each as a type of its own.
 struct Several(Vec<Arc<dyn Any + Send + Sync>>);
 
@@ -167,6 +170,16 @@ impl Object {
         let NamedWords { metadata } = read(json, kind.kind)?;
         let key = ObjectKey { namespace: metadata.namespace.into(), name: metadata.name.into() };
         Ok(Object { kind, key, raw: None, shelves: None, value: Arc::new(TextOnly) })
+    }
+
+    /// One that cannot be read: only its name is known.
+    pub(crate) fn unread(kind: KindId, key: ObjectKey) -> Self {
+        Object { kind, key, raw: None, shelves: None, value: Arc::new(Unread) }
+    }
+
+    /// Whether anything but its name is known.
+    pub fn is_read(&self) -> bool {
+        !self.value.is::<Unread>()
     }
 
     /// The object as a `T`, if it is one.

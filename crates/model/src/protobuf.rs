@@ -4,6 +4,7 @@
 //! A type says by `message!` which of its fields is which field of a message. The numbers are those of Kubernetes' `generated.proto`
 //! files; they never change there. Fields that are no pointers in Go are written even if they are empty.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::quantity::Quantity;
@@ -110,9 +111,11 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A text.
-    pub fn text(self) -> Result<&'a str, Malformed> {
-        std::str::from_utf8(self.bytes()?).map_err(|_| Malformed("a text that is not UTF-8"))
+    /// A text, as it would be in JSON. Nobody makes sure that texts are UTF-8: a kubelet may report, and whoever writes protobuf may store, any
+    /// bytes. They are no reason to know nothing of a pod.
+    pub fn text(self) -> Result<Cow<'a, str>, Malformed> {
+        let bytes = self.bytes()?;
+        Ok(std::str::from_utf8(bytes).map_or_else(|_| Cow::Owned(in_json(bytes)), Cow::Borrowed))
     }
 
     /// A number.
@@ -125,7 +128,7 @@ impl<'a> Value<'a> {
 
     /// An entry of a map from texts to texts.
     pub(crate) fn pair(self) -> Result<(Box<str>, Box<str>), Malformed> {
-        let mut pair = ("", "");
+        let mut pair = (Cow::default(), Cow::default());
         for field in self.fields()? {
             match field? {
                 (1, key) => pair.0 = key.text()?,
@@ -198,6 +201,17 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// What Go's JSON encoder makes of bytes that are no UTF-8: each that belongs to no character becomes a U+FFFD of its own.
+/// [`String::from_utf8_lossy`] makes one of the beginning of a character.
+fn in_json(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+    }
+    text
+}
+
 const CUT: Malformed = Malformed("it ends in the middle of a field");
 
 impl<'a> Iterator for Fields<'a> {
@@ -222,7 +236,7 @@ macro_rules! texts {
     ($($type:ty),*) => {$(
         impl ReadField for $type {
             fn read_field(&mut self, value: Value<'_>) -> Result<(), Malformed> {
-                *self = value.text()?.into();
+                *self = (&*value.text()?).into();
                 Ok(())
             }
         }
@@ -233,13 +247,13 @@ texts!(String, Box<str>, Effect, TolerationOperator);
 /// A name of something else, which is no pointer in Go.
 impl ReadField for Arc<str> {
     fn read_field(&mut self, value: Value<'_>) -> Result<(), Malformed> {
-        *self = value.text()?.into();
+        *self = (&*value.text()?).into();
         Ok(())
     }
 
     /// An empty text is written where there is none.
     fn read_optional(slot: &mut Option<Self>, value: Value<'_>) -> Result<(), Malformed> {
-        *slot = Some(value.text()?).filter(|text| !text.is_empty()).map(Into::into);
+        *slot = Some(&*value.text()?).filter(|text| !text.is_empty()).map(Into::into);
         Ok(())
     }
 }
@@ -323,7 +337,7 @@ impl ReadField for Timestamp {
 
 impl ReadField for Quantity {
     fn read_field(&mut self, value: Value<'_>) -> Result<(), Malformed> {
-        let text = value.fields()?.last(1)?.map_or(Ok(""), Value::text)?;
+        let text = value.fields()?.last(1)?.map_or(Ok(Cow::default()), Value::text)?;
         *self = text.parse().map_err(|_| Malformed("a quantity that is none"))?;
         Ok(())
     }
@@ -332,7 +346,7 @@ impl ReadField for Quantity {
 /// An entry of the map that a list of resources is.
 impl ReadField for ResourceList {
     fn read_field(&mut self, value: Value<'_>) -> Result<(), Malformed> {
-        let (mut name, mut quantity) = ("", Quantity::default());
+        let (mut name, mut quantity) = (Cow::default(), Quantity::default());
         for field in value.fields()? {
             match field? {
                 (1, value) => name = value.text()?,
@@ -340,7 +354,7 @@ impl ReadField for ResourceList {
                 _ => {}
             }
         }
-        self.set(&name.into(), quantity);
+        self.set(&(&*name).into(), quantity);
         Ok(())
     }
 }

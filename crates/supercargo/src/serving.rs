@@ -24,6 +24,8 @@ pub(crate) async fn serve(
     if serving.secure_port == 0 {
         return Ok(None);
     }
+    // A connection belongs to the thread that made it: one of the scheduler's is not read during a long decision, for which no page shall wait.
+    let server = &server.with_own_connections()?;
     let authority = client_authority(access, server).await?;
     let followed = authority.clone().map(|authority| (server.without_limit(), authority));
     let Some(options) = serving.options(access, authority) else { return Ok(None) };

@@ -211,7 +211,8 @@ impl Shadow {
                 self.onlooker.retain(&Everything::none_of(kind));
                 self.known(kind, false);
             }
-            Watched::Resumed => {}
+            // The watch has said so itself.
+            Watched::Resumed | Watched::Unreadable => {}
             Watched::Stalled { reason } => {
                 let is_needed = kind == PODS || kind == NODES;
                 if !is_needed && self.unlisted.contains(&kind) {

@@ -12,8 +12,8 @@ use super::{ErrorWords, VersionWords, VersionedWords};
 const MAGIC: &[u8] = b"k8s\0";
 
 /// The type of an event, and the message of its object.
-pub(super) fn event(frame: &[u8]) -> Result<(&str, &[u8]), Malformed> {
-    let (mut name, mut object) = ("", &[][..]);
+pub(super) fn event(frame: &[u8]) -> Result<(Cow<'_, str>, &[u8]), Malformed> {
+    let (mut name, mut object) = (Cow::default(), &[][..]);
     for field in Fields::of(frame) {
         match field? {
             (1, value) => name = value.text()?,
@@ -36,8 +36,8 @@ fn inside(message: &[u8], number: u32) -> Result<&[u8], Malformed> {
 }
 
 /// `metadata.resourceVersion` of an object.
-pub(super) fn resource_version(object: &[u8]) -> Result<Option<&str>, Malformed> {
-    let version = Fields::of(inside(object, 1)?).last(6)?.map_or(Ok(""), Value::text)?;
+pub(super) fn resource_version(object: &[u8]) -> Result<Option<Cow<'_, str>>, Malformed> {
+    let version = Fields::of(inside(object, 1)?).last(6)?.map_or(Ok(Cow::default()), Value::text)?;
     Ok((!version.is_empty()).then_some(version))
 }
 
@@ -46,13 +46,13 @@ pub(super) fn bookmark(object: &[u8]) -> Result<VersionedWords<'_>, Malformed> {
     let mut metadata = VersionWords::default();
     for field in Fields::of(inside(object, 1)?) {
         match field? {
-            (6, value) => metadata.resource_version = Cow::Borrowed(value.text()?),
+            (6, value) => metadata.resource_version = value.text()?,
             (12, value) => {
                 let mut entry = (Cow::default(), Cow::default());
                 for field in value.fields()? {
                     match field? {
-                        (1, key) => entry.0 = Cow::Borrowed(key.text()?),
-                        (2, value) => entry.1 = Cow::Borrowed(value.text()?),
+                        (1, key) => entry.0 = key.text()?,
+                        (2, value) => entry.1 = value.text()?,
                         _ => {}
                     }
                 }
@@ -64,12 +64,18 @@ pub(super) fn bookmark(object: &[u8]) -> Result<VersionedWords<'_>, Malformed> {
     Ok(VersionedWords { metadata })
 }
 
+/// What a `Status` says that is wrapped up, as the body of an answer is; none if the body is not wrapped up.
+pub(super) fn error_in_body(body: &[u8]) -> Option<Result<ErrorWords, Malformed>> {
+    body.starts_with(MAGIC).then(|| error(unwrap(body)?))
+}
+
 /// What a `Status` says.
 pub(super) fn error(object: &[u8]) -> Result<ErrorWords, Malformed> {
     let mut error = ErrorWords::default();
     for field in Fields::of(object) {
         match field? {
-            (3, value) => value.text()?.clone_into(&mut error.message),
+            (3, value) => error.message = value.text()?.into_owned(),
+            (4, value) => error.reason = value.text()?.into_owned(),
             (6, value) => error.code = u16::try_from(value.number()?).unwrap_or_default(),
             _ => {}
         }
@@ -139,9 +145,20 @@ mod tests {
 
     #[test]
     fn errors_are_understood() {
-        let status = [message(&[(2, b"Failure"), (3, b"too old")]), vec![6 << 3, 0x9a, 0x03]].concat();
-        let error = ErrorWords::read(Written::Protobuf(&status));
-        assert_eq!((error.code, &*error.message), (410, "too old"));
+        let texts = message(&[(2, b"Failure"), (3, b"too old"), (4, b"Expired"), (5, b"")]);
+        let status = [texts, vec![6 << 3, 0x9a, 0x03]].concat();
+        let words = |error: ErrorWords| (error.code, error.reason, error.message);
+        let expected = (410, "Expired".to_owned(), "too old".to_owned());
+        assert_eq!(words(ErrorWords::read(Written::Protobuf(&status))), expected);
         assert_eq!(ErrorWords::read(Written::Protobuf(b"\xff")).code, 0);
+
+        let kind = message(&[(1, b"v1"), (2, b"Status")]);
+        let body = [MAGIC, &message(&[(1, &kind), (2, &status), (3, b""), (4, b"")])].concat();
+        assert_eq!(ErrorWords::in_body(&body).map(words), Some(expected.clone()));
+        let json = br#"{"kind":"Status","message":"too old","reason":"Expired","code":410}"#;
+        assert_eq!(ErrorWords::in_body(json).map(words), Some(expected));
+        for body in [&b""[..], b"k8s\0\xff", b"k8s\0", b"{}", b"404 page not found", &status] {
+            assert!(ErrorWords::in_body(body).is_none(), "{body:02x?}");
+        }
     }
 }

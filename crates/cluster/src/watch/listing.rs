@@ -18,6 +18,11 @@ impl Listing {
         }
     }
 
+    /// The list has an object of which nobody knows which one it is: it may be any that was known.
+    pub(super) fn put_unknown(&mut self) {
+        self.0 = None;
+    }
+
     /// Changes may come before the list is complete.
     pub(super) fn remove(&mut self, object: &Decoded) {
         if let Some(listed) = &mut self.0 {
@@ -25,7 +30,7 @@ impl Listing {
         }
     }
 
-    /// Everything that there is, if it was noted down.
+    /// Everything that there is, if it was noted down and is known.
     pub(super) fn everything(self) -> Option<Everything> {
         self.0
     }

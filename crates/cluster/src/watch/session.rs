@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use supercargo_model::{Decoded, KindId};
+use supercargo_model::{KindId, printable};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, info, warn};
 
-use super::decoding::{decode, decode_event};
+use super::decoding::{Read, UnreadableLog, decode, decode_event};
 use super::frames::{Frame, Frames, FramesError};
 use super::listing::Listing;
 use super::pages::Pages;
@@ -78,6 +78,7 @@ pub(super) struct Session {
     stalled: Option<String>,
     /// When a list that was asked for is tried once more.
     retell_at: Option<Instant>,
+    unreadable: UnreadableLog,
 }
 
 /// What a session does next.
@@ -149,6 +150,7 @@ impl Session {
         let mut chance = Chance::named(seed, request.kind.plural);
         let telling = asked.borrow_and_update().clone();
         Session {
+            unreadable: UnreadableLog::new(request.kind),
             server,
             request,
             sender,
@@ -178,6 +180,7 @@ impl Session {
 
     /// One request: a list, or a watch from its beginning to its end.
     async fn round(&mut self) -> Result<(), Stop> {
+        self.unreadable.write_suppressed();
         if self.asked.has_changed().unwrap_or(false) {
             self.tell_again();
         }
@@ -428,8 +431,8 @@ impl Session {
                 if error.code == 410 {
                     return Err(Stop::Expired);
                 }
-                let reason = format!("the server ended the watch: {} {}", error.code, error.message);
-                return Err(Stop::refused(reason));
+                let message = printable(&error.message);
+                return Err(Stop::refused(format!("the server ended the watch: {} {message}", error.code)));
             }
             EventKind::Bookmark => {
                 let bookmark = Bookmark::read(event.object).map_err(unreadable)?;
@@ -445,16 +448,28 @@ impl Session {
                 }
             }
             EventKind::Put | EventKind::Removed => {
-                let (decoded, object) = decode_event(&self.telling.decoder, self.kind(), event, frame);
-                if let Some(decoded) = decoded {
-                    self.send(tell_change(event.kind, decoded, phase)).await?;
-                }
+                let (read, object) = decode_event(&self.telling.decoder, self.kind(), event, frame);
+                let listing = if let Phase::Listing(listing) = phase { Some(listing) } else { None };
+                self.tell_object(event.kind, read, listing).await?;
                 if let (Phase::Following, Some(version)) = (&phase, resource_version(object)) {
                     self.advance(version.into_owned());
                 }
             }
         }
         Ok(())
+    }
+
+    /// Tells what happened to an object.
+    async fn tell_object(
+        &self,
+        happened: EventKind,
+        read: Read,
+        listing: Option<&mut Listing>,
+    ) -> Result<(), Stop> {
+        match read.told(happened, listing, &self.unreadable) {
+            Some(watched) => self.send(watched).await,
+            None => Ok(()),
+        }
     }
 
     /// Everything up to this revision was told.
@@ -480,11 +495,8 @@ impl Session {
                 None => self.begin().await?,
             };
             for object in page.items.into_iter().flatten() {
-                if let Some(decoded) = decode(&self.telling.decoder, self.kind(), Written::Json(object.get()))
-                {
-                    read.put(&decoded);
-                    self.send(Watched::Put(decoded)).await?;
-                }
+                let object = decode(&self.telling.decoder, self.kind(), Written::Json(object.get()));
+                self.tell_object(EventKind::Put, object, Some(&mut read)).await?;
             }
             if page.metadata.r#continue.is_empty() {
                 return self.end(read, page.metadata.resource_version).await;
@@ -563,19 +575,5 @@ impl Session {
             path::push_escaped(&mut query, selector);
         }
         query
-    }
-}
-
-fn tell_change(kind: EventKind, decoded: Decoded, phase: &mut Phase) -> Watched {
-    let mut listing = if let Phase::Listing(listing) = phase { Some(listing) } else { None };
-    match kind {
-        EventKind::Removed => {
-            listing.iter_mut().for_each(|listing| listing.remove(&decoded));
-            Watched::Removed(decoded)
-        }
-        _ => {
-            listing.iter_mut().for_each(|listing| listing.put(&decoded));
-            Watched::Put(decoded)
-        }
     }
 }

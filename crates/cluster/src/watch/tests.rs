@@ -80,6 +80,7 @@ impl Trial {
             Watched::Began => "began".to_owned(),
             Watched::Put(object) => format!("put {}", name(&object)),
             Watched::Removed(object) => format!("removed {}", name(&object)),
+            Watched::Unreadable => "unreadable".to_owned(),
             Watched::Listed(None) => "listed".to_owned(),
             Watched::Listed(Some(Everything::Objects(_, keys))) => {
                 let names: Vec<_> = keys.iter().map(|key| &*key.name).collect();
@@ -487,17 +488,36 @@ async fn a_kind_that_neither_exists_nor_may_be_watched_does_not_exist() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_cannot_be_read_is_left_out() {
-    let mut trial = Trial::new(|_, _| None);
+async fn an_object_that_cannot_be_read_stays_as_it_was_known() {
+    let odd = |name: &str| format!(r#"{{"metadata":{{"name":{name},"labels":5,"resourceVersion":"9"}}}}"#);
+    let told =
+        |kind: &str, name: &str| Bytes::from(format!("{{\"type\":\"{kind}\",\"object\":{}}}\n", odd(name)));
+    let pages = [odd(r#""a""#), object("c", 12), odd("5")];
+    let mut trial = Trial::new(move |number, _| {
+        let items = &pages[..if number < 4 { 2 } else { 3 }].join(",");
+        let list = format!(r#"{{"metadata":{{"resourceVersion":"20"}},"items":[{items}]}}"#);
+        match number {
+            2 | 5 => Some(Answer::status(422, "no streams")),
+            3 | 6 => Some(Answer::ok(&list)),
+            _ => None,
+        }
+    });
     let writer = trial.stream().await;
-    let odd = Bytes::from_static(
-        b"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":5,\"resourceVersion\":\"9\"}}}\n",
+    write(
+        &writer,
+        [event("ADDED", "a", 1), told("ADDED", "5"), bookmark(7, END), told("MODIFIED", r#""a""#)],
     );
-    write(&writer, [event("ADDED", "a", 1), odd.clone(), bookmark(7, END), odd]);
     drop(writer);
-    trial.check(&["began", "put a", "listed"]).await;
+    trial.check(&["began", "put a", "unreadable", "listed", "unreadable"]).await;
+    let writer = trial.stream().await;
+    write(&writer, [gone()]);
+    trial.check(&["began", "unreadable", "put c", r#"listed ["a", "c"]"#]).await;
+    let writer = trial.stream().await;
+    // What is not known may be any.
+    write(&writer, [told("DELETED", r#""a""#), gone()]);
+    trial.check(&["removed a", "began", "unreadable", "put c", "unreadable", "listed"]).await;
     trial.stream().await;
-    assert_eq!(trial.asked(), [STREAMED, &resumed(9)]);
+    assert_eq!(trial.asked()[1], resumed(9));
 }
 
 #[tokio::test(start_paused = true)]

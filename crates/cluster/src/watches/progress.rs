@@ -51,7 +51,7 @@ impl Knowledge {
     pub(crate) fn note(&mut self, watched: &Watched) {
         match watched {
             Watched::Began if self.picture == Picture::Unserved => self.picture = Picture::Refilling,
-            Watched::Began | Watched::Put(_) | Watched::Removed(_) => {}
+            Watched::Began | Watched::Put(_) | Watched::Removed(_) | Watched::Unreadable => {}
             Watched::Listed(_) => (self.picture, self.trouble) = (Picture::Listed, None),
             Watched::Unserved => (self.picture, self.trouble) = (Picture::Unserved, None),
             Watched::Stalled { reason } => {

@@ -299,9 +299,15 @@ impl Scheduler {
     }
 
     fn remove_object(&mut self, object: &Object, now: Timestamp) {
+        // One that cannot be read as it was at last is as it was known.
+        let old = if object.is_read() {
+            Some(object.clone())
+        } else {
+            self.engine.cluster.snapshot().objects().find(object.kind, &object.key)
+        };
         if self.engine.cluster.remove_object(object.kind, &object.key) {
             let event = ClusterEvent::kind(object.kind, Actions::DELETE);
-            let what = What::Object { old: Some(object.clone()), new: None };
+            let what = What::Object { old, new: None };
             self.happened(Happening { event, what: what.clone() }, now);
             self.tell_observers(&[event], &what, now);
         }

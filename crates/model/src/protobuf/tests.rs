@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Fields, Malformed, Value};
+use super::{Fields, Malformed, Value, in_json};
 use crate::{Cluster, Decoded, Decoder, KindId};
 
 /// An object that Kubernetes' own code filled in at random, and wrote both ways.
@@ -57,6 +57,74 @@ fn objects_are_the_same_from_both() {
             panic!("{:#?}\n{json}", differ.collect::<Vec<_>>());
         }
     }
+}
+
+/// What Go's `json.Marshal` made of each.
+#[test]
+fn texts_that_are_not_utf_8_are_what_they_are_in_json() {
+    for (bytes, expected) in [
+        (&b"a\xff"[..], "a\u{fffd}"),
+        (b"\xff\xfeb", "\u{fffd}\u{fffd}b"),
+        (b"\xe2\x82a", "\u{fffd}\u{fffd}a"),
+        (b"\xe2\x82", "\u{fffd}\u{fffd}"),
+        (b"\xf0\x9f\x98", "\u{fffd}\u{fffd}\u{fffd}"),
+        (b"\xed\xa0\x80", "\u{fffd}\u{fffd}\u{fffd}"),
+        (b"\xc0\xaf", "\u{fffd}\u{fffd}"),
+        (b"\xf4\x90\x80\x80", "\u{fffd}\u{fffd}\u{fffd}\u{fffd}"),
+        (b"\x80\xc3\xa9\xc3", "\u{fffd}é\u{fffd}"),
+        (b"\xf0\x80\x80A", "\u{fffd}\u{fffd}\u{fffd}A"),
+    ] {
+        assert_eq!(in_json(bytes), expected, "{bytes:02x?}");
+        assert_eq!(Value::Bytes(bytes).text().as_deref(), Ok(expected));
+    }
+}
+
+/// A message of fields that are short texts or messages.
+fn message_of(fields: &[(u8, &[u8])]) -> Vec<u8> {
+    let field = |(number, value): &(u8, &[u8])| {
+        let length = u8::try_from(value.len()).ok().filter(|length| *length < 0x80).expect("a short text");
+        [&[number << 3 | 2, length], *value].concat()
+    };
+    fields.iter().flat_map(field).collect()
+}
+
+#[test]
+fn objects_with_such_texts_are_the_same_from_both() {
+    let pair = |key: &[u8], value: &[u8]| message_of(&[(1, key), (2, value)]);
+    let decoder = Decoder::default().keeping_progress(true);
+    let check = |kind: KindId, protobuf: &[u8], json: &str| {
+        let from_json = decoder.decode_kind(json, kind).expect("Go wrote it");
+        let from_protobuf = decoder.decode_protobuf(protobuf, kind).expect("Go wrote it");
+        assert_eq!(words(&from_protobuf), words(&from_json));
+    };
+    // Of keys that become one, the last counts; both notations have them in the order of their bytes.
+    let metadata = [
+        message_of(&[(1, b"p"), (3, b"default"), (5, b"u")]),
+        message_of(&[
+            (12, &pair(b"a\xfe", b"1")),
+            (12, &pair(b"a\xff", b"2")),
+            (12, &pair(b"b", b"\xe2\x82")),
+        ]),
+    ];
+    let status = message_of(&[(2, &message_of(&[(1, b"PodScheduled"), (2, b"False"), (6, b"no\xff")]))]);
+    let spec = message_of(&[(2, &message_of(&[(1, b"c"), (2, b"image\xc0\xaf")])), (10, b"n")]);
+    let pod = message_of(&[(1, &metadata.concat()), (2, &spec), (3, &status)]);
+    check(
+        KindId::POD,
+        &pod,
+        r#"{"metadata":{"name":"p","namespace":"default","uid":"u","annotations":{"a\ufffd":"1","a\ufffd":"2","b":"\ufffd\ufffd"}},
+            "spec":{"containers":[{"name":"c","image":"image\ufffd\ufffd"}],"nodeName":"n"},
+            "status":{"conditions":[{"type":"PodScheduled","status":"False","message":"no\ufffd"}]}}"#,
+    );
+    let metadata = [message_of(&[(1, b"n")]), message_of(&[(11, &pair(b"a", b"\xff"))])].concat();
+    let amount = message_of(&[(1, b"x\xff"), (2, &message_of(&[(1, b"5")]))]);
+    let status = message_of(&[(1, &amount), (8, &message_of(&[(1, b"image\xff")]))]);
+    check(
+        KindId::NODE,
+        &message_of(&[(1, &metadata), (3, &status)]),
+        r#"{"metadata":{"name":"n","labels":{"a":"\ufffd"}},
+            "status":{"capacity":{"x\ufffd":"5"},"images":[{"names":["image\ufffd"]}]}}"#,
+    );
 }
 
 #[test]

@@ -105,6 +105,7 @@ impl<Store: LeaseStore> Election<Store> {
     pub fn new(store: Store, settings: LeaderSettings, identity: String) -> Result<Self, InvalidSettings> {
         settings.validate()?;
         Ok(Election {
+            watchdog: Watchdog::new(&settings, store.name()),
             store,
             settings,
             jitter: Jitter::new(&identity),
@@ -113,7 +114,6 @@ impl<Store: LeaseStore> Election<Store> {
             observed: None,
             lease: None,
             may_hold: false,
-            watchdog: Watchdog::new(&settings),
         })
     }
 
@@ -377,6 +377,7 @@ pub fn new_identity() -> String {
 /// Says whether an election is alive: unhealthy is who calls himself leader long after his lease has run out.
 #[derive(Clone, Debug)]
 pub struct Watchdog {
+    lease: Arc<str>,
     renewed: Arc<Mutex<Option<Instant>>>,
     limit: Duration,
     /// Since when every try has failed, and what the last one said.
@@ -384,9 +385,9 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    fn new(settings: &LeaderSettings) -> Self {
+    fn new(settings: &LeaderSettings, lease: &str) -> Self {
         let limit = settings.lease_duration + WATCHDOG_TOLERANCE;
-        Watchdog { renewed: Arc::default(), limit, trouble: Arc::default() }
+        Watchdog { lease: lease.into(), renewed: Arc::default(), limit, trouble: Arc::default() }
     }
 
     /// Takes note of what came of a try.
@@ -421,7 +422,7 @@ impl Watchdog {
         let renewed = *self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
         match renewed {
             Some(renewed) if renewed.elapsed() > self.limit => {
-                Err("failed election to renew leadership on lease kube-scheduler".to_owned())
+                Err(format!("failed election to renew leadership on lease {}", self.lease))
             }
             _ => Ok(()),
         }

@@ -19,6 +19,8 @@ pub enum StoreError {
 
 /// Where one lease is kept. Whole objects go in and out, so that fields we do not know survive.
 pub trait LeaseStore: Send + Sync {
+    /// What the lease is called.
+    fn name(&self) -> &str;
     /// Reads the lease; none if there is no such lease.
     fn get(&self) -> impl Future<Output = Result<Option<Value>, StoreError>> + Send;
     /// Creates the lease, and returns it as it now is. A lease that is there already is a conflict.
@@ -101,6 +103,10 @@ impl ApiLeaseStore {
 const NOT_FOUND: &str = "the lease, or its namespace, is not there";
 
 impl LeaseStore for ApiLeaseStore {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
     async fn get(&self) -> Result<Option<Value>, StoreError> {
         match self.send(Call::get(self.object())).await {
             Ok(lease) => Ok(Some(lease)),

@@ -78,6 +78,7 @@ pub struct Metrics {
     leader_status: Series<1, Gauge>,
     effects: Series<2, Counter>,
     watch_restarts: Series<1, Counter>,
+    unreadable_objects: Series<1, Counter>,
     config_reloads: Series<1, Counter>,
     dropped_events: Series<0, Counter>,
     missed_observations: Series<0, Counter>,
@@ -280,6 +281,12 @@ impl Metrics {
                 "Number of times a watch had to list everything again, by kind",
                 ["kind"],
             ),
+            unreadable_objects: Series::counter(
+                all,
+                "supercargo_unreadable_objects",
+                "Number of times an object came or changed and could not be read, by kind; the log names it",
+                ["kind"],
+            ),
             config_reloads: Series::counter(
                 all,
                 "supercargo_config_reloads",
@@ -477,6 +484,11 @@ impl Metrics {
     /// A watch had to list everything again.
     pub fn watch_restarted(&mut self, kind: &str) {
         self.watch_restarts.of([kind]).inc();
+    }
+
+    /// An object came or changed, and could not be read.
+    pub fn object_unreadable(&mut self, kind: &str) {
+        self.unreadable_objects.of([kind]).inc();
     }
 
     /// The configuration file changed, and the change was taken or refused.

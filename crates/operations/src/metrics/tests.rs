@@ -34,6 +34,7 @@ fn everything(metrics: &mut Metrics) {
     metrics.leading(true);
     metrics.effects("bind", true, 1);
     metrics.watch_restarted("Pod");
+    metrics.object_unreadable("pods");
     metrics.config_reloaded(false);
     metrics.events_dropped(1);
 }

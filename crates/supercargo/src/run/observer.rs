@@ -237,6 +237,10 @@ impl Observer for RunObserver {
         self.metrics.watch_restarted(kind.plural);
     }
 
+    fn could_not_read(&mut self, kind: KindId) {
+        self.metrics.object_unreadable(kind.plural);
+    }
+
     fn performed(&mut self, counts: PerformCounts) {
         let before = std::mem::replace(&mut self.performed, counts);
         let lost = counts.events_lost - before.events_lost;

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use super::*;
+use crate::clock::Clock;
 use crate::error::RequestError;
+use crate::write_gate::{Tenure, WriteGate};
 
 /// A server that answers 200 to requests with the token that it likes and 401 to all others, and keeps the heads of all.
 struct Guarded {
@@ -163,6 +165,37 @@ async fn what_has_expired_is_asked_for_again() {
     plugin.rest();
     client.get("/").await.expect("and stays so");
     assert_eq!(script.runs(), 2);
+}
+
+#[tokio::test]
+async fn a_write_that_had_to_log_in_for_too_long_is_not_sent() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let may_end = folder.path().join("may-end");
+    let said = json!({
+        "apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": { "token": "t" },
+    });
+    let wait = format!("while [ ! -e {} ]; do sleep 0.01; done", may_end.display());
+    let script = Script::new(&format!("{wait}; echo '{said}'"));
+    let server = Guarded::start("t").await;
+    let (tenure, gate) = WriteGate::new(Tenure::Always, Clock::system());
+    let client = server.client(script.folder.path(), &script.user()).await.with_gate(gate.clone());
+    let call = Call::post("/".to_owned(), b"{}".to_vec());
+    let losing_the_lease = async {
+        while script.runs() == 0 {
+            sleep(Duration::from_millis(1)).await;
+        }
+        tenure.send_replace(Tenure::Nothing);
+        std::fs::write(&may_end, "").expect("written");
+    };
+    let (done, ()) = tokio::join!(client.perform(&call), losing_the_lease);
+    let error = done.expect_err("the lease is lost");
+    assert!(matches!(error, RequestError::NotLeading { .. }) && error.is_not_sent(), "{error}");
+    assert!(server.heads.lock().expect("free").is_empty(), "nothing was sent");
+    gate.quiet().await;
+    // The connection that was made for it is good.
+    client.get("/").await.expect("whoever reads may");
+    tenure.send_replace(Tenure::Always);
+    client.perform(&call).await.expect("the lease is there again");
 }
 
 /// Keeps what is logged.

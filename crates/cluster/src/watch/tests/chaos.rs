@@ -195,7 +195,7 @@ impl Listener {
                 self.lists += 1;
             }
             Watched::Unserved => panic!("nothing says that the kind is not served"),
-            Watched::Stalled { .. } | Watched::Resumed => {}
+            Watched::Stalled { .. } | Watched::Resumed | Watched::Unreadable => {}
         }
     }
 }

@@ -76,17 +76,82 @@ async fn it_is_asked_for_pods_and_its_events_are_told() {
     assert_eq!(trial.asked()[2], STREAMED.replace("namespaces", "pods"));
 }
 
+/// A pod whose specification is no message.
+fn odd(kind: &str, name: &str, version: u32) -> Bytes {
+    frame(kind, &[metadata(name, version, b""), message(&[(2, b"\xff")])].concat())
+}
+
+/// A pod of which nobody can say which one it is.
+fn nameless(kind: &str) -> Bytes {
+    frame(kind, &message(&[(1, b"\xff")]))
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_cannot_be_read_is_left_out() {
+async fn a_pod_that_cannot_be_read_stays_as_it_was_known_until_it_goes() {
     let mut trial = trial();
     let writer = trial.stream().await;
-    // Its specification is no message.
-    let odd = [metadata("odd", 3, b""), message(&[(2, b"\xff")])].concat();
-    write(&writer, [event("ADDED", "a", 1), frame("ADDED", &odd), bookmark(7, true), frame("ADDED", &odd)]);
+    write(&writer, [event("ADDED", "a", 1), event("ADDED", "b", 2), odd("ADDED", "new", 3)]);
+    write(&writer, [bookmark(7, true), odd("MODIFIED", "a", 8), odd("MODIFIED", "b", 9)]);
+    trial.check(&["began", "put a", "put b", "unreadable", "listed", "unreadable", "unreadable"]).await;
+    // Nothing is told twice because of them.
     drop(writer);
-    trial.check(&["began", "put a", "listed"]).await;
-    trial.stream().await;
-    assert_eq!(trial.asked()[1], resumed(3).replace("namespaces", "pods"));
+    let writer = trial.stream().await;
+    assert_eq!(trial.asked()[1], resumed(9).replace("namespaces", "pods"));
+    // Their names are in the list; that of one which goes meanwhile is not.
+    write(&writer, [gone()]);
+    let writer = trial.stream().await;
+    write(&writer, [odd("ADDED", "a", 8), odd("ADDED", "b", 9), odd("ADDED", "new", 3)]);
+    write(&writer, [odd("DELETED", "new", 11), bookmark(12, true)]);
+    trial.check(&["began", "unreadable", "unreadable", "unreadable", "removed new"]).await;
+    trial.check(&[r#"listed {"uid-a", "uid-b"}"#]).await;
+    write(&writer, [odd("DELETED", "a", 13), event("MODIFIED", "b", 14)]);
+    trial.check(&["removed a", "put b"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_with_a_pod_that_nobody_knows_says_of_none_that_it_is_gone() {
+    let mut trial = trial();
+    let writer = trial.stream().await;
+    write(&writer, [event("ADDED", "a", 1), bookmark(7, true), nameless("MODIFIED"), nameless("DELETED")]);
+    trial.check(&["began", "put a", "listed", "unreadable", "unreadable"]).await;
+    write(&writer, [gone()]);
+    let writer = trial.stream().await;
+    write(&writer, [nameless("ADDED"), event("ADDED", "b", 8), bookmark(12, true), gone()]);
+    trial.check(&["began", "unreadable", "put b", "listed"]).await;
+    let writer = trial.stream().await;
+    write(&writer, [event("ADDED", "b", 8), nameless("DELETED"), bookmark(20, true)]);
+    trial.check(&["began", "put b", "unreadable", r#"listed {"uid-b"}"#]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn texts_that_are_not_utf_8_hide_no_pod() {
+    let mut trial = trial();
+    let writer = trial.stream().await;
+    let annotation = message(&[(12, &message(&[(1, b"key"), (2, b"a\xff")]))]);
+    let pod = |kind: &str, version: u32| frame(kind, &metadata("a", version, &annotation));
+    write(&writer, [pod("ADDED", 1), bookmark(7, true), pod("MODIFIED", 8), pod("DELETED", 9)]);
+    trial.check(&["began", "put a", "listed", "put a", "removed a"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_in_protobuf_is_told_in_its_words() {
+    let status = [
+        message(&[(2, b"Failure"), (3, b"pods is forbidden: User \"x\" cannot watch"), (4, b"Forbidden")]),
+        vec![6 << 3, 0x93, 0x03],
+    ];
+    let kind = message(&[(1, b"v1"), (2, b"Status")]);
+    let body = [b"k8s\0", &*message(&[(1, &kind), (2, &status.concat())])].concat();
+    let request = WatchRequest { kind: PODS, field_selector: None, is_known: false };
+    let mut trial = Trial::answering(Some(CONTENT_TYPE), request, move |number, _| {
+        (number == 0).then(|| Answer::bytes(403, &body))
+    });
+    let rule = r#"{apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch"]}"#;
+    let expected = format!("pods is forbidden: User \"x\" cannot watch; grant the scheduler the rule {rule}");
+    trial.check(&[&format!("stalled: {expected}")]).await;
+    let writer = trial.stream().await;
+    // A message that a terminal would obey.
+    write(&writer, [frame("ERROR", &message(&[(3, b"\x1b[2Jno\xff\n")]))]);
+    trial.check(&["stalled: the server ended the watch: 0 \\u001b[2Jno\u{fffd}\\n"]).await;
 }
 
 #[tokio::test(start_paused = true)]

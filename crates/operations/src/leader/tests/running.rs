@@ -181,13 +181,13 @@ async fn an_answer_that_is_long_on_its_way_makes_no_two_leaders() {
 
 #[tokio::test(start_paused = true)]
 async fn the_watchdog_barks_at_a_leader_that_hangs() {
-    let watchdog = Watchdog::new(&LeaderSettings::default());
+    let watchdog = Watchdog::new(&LeaderSettings::default(), "mine");
     assert!(watchdog.check().is_ok(), "who does not lead is well");
     watchdog.note(Some(Instant::now()));
     sleep(seconds(34)).await;
     assert!(watchdog.check().is_ok());
     sleep(seconds(2)).await;
-    assert!(watchdog.check().is_err());
+    assert_eq!(watchdog.check(), Err("failed election to renew leadership on lease mine".to_owned()));
     watchdog.note(None);
     assert!(watchdog.check().is_ok());
 }
@@ -204,7 +204,7 @@ fn identities_differ() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_cannot_be_used_is_told_with_the_reason() {
-    let watchdog = Watchdog::new(&LeaderSettings::default());
+    let watchdog = Watchdog::new(&LeaderSettings::default(), "mine");
     let failed = || Attempt::Failed(StoreError::Failed("leases is forbidden".to_owned()));
     watchdog.note_attempt(&failed());
     assert!(watchdog.check_access().is_ok(), "one failure is nothing");

@@ -91,6 +91,10 @@ impl Link {
 }
 
 impl LeaseStore for Link {
+    fn name(&self) -> &str {
+        "kube-scheduler"
+    }
+
     async fn get(&self) -> Result<Option<Value>, StoreError> {
         let faults = self.faults();
         self.travel(faults.there).await?;
