@@ -127,7 +127,7 @@ impl Waiting {
         } else {
             patience.initial_backoff.saturating_mul(1 << doublings)
         };
-        Some(whole_seconds(self.queued.queued_at.after(duration)))
+        Some(self.queued.queued_at.after(duration).seconds())
     }
 
     /// How long ago its attempt began.
@@ -141,12 +141,8 @@ impl Waiting {
     }
 
     fn is_backing_off(&self, patience: &Patience, now: Timestamp) -> bool {
-        self.backoff_end(patience).is_some_and(|end| end >= whole_seconds(now))
+        self.backoff_end(patience).is_some_and(|end| end >= now.seconds())
     }
-}
-
-fn whole_seconds(time: Timestamp) -> i64 {
-    time.nanoseconds().div_euclid(1_000_000_000)
 }
 
 impl Queue {

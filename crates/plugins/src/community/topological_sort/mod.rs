@@ -9,7 +9,7 @@ use supercargo_framework::{
     Actions, Args, ClusterEvent, Context, Extensions, FieldProblems, OrderChanges, Plugin, PodField,
     QueueRank, QueueSort, QueuedPod, Reads, TieBreak, Writes,
 };
-use supercargo_model::Kind;
+use supercargo_model::{Kind, Timestamp};
 
 use super::network_aware::{
     APP_GROUP_LABEL, AppGroup, DEFAULT_NAMESPACES, OldAppGroup, find_app_group, label_of, workload_of,
@@ -154,7 +154,7 @@ impl TopologicalSort {
             }
             Some(group) => {
                 let made = group.object.metadata.creation_timestamp;
-                let made = made.map_or(0, |made| made.nanoseconds().div_euclid(SECOND));
+                let made = made.map_or(0, Timestamp::seconds);
                 let index = group.object.index_of(workload_of(&queued.pod));
                 // A workload without a turn has -1, and so goes first.
                 (made, index.saturating_add(1).clamp(0, (1 << FINE_BITS) - 1))
