@@ -1,4 +1,4 @@
-//! Preemption that pods of some priority classes tolerate for a while, or at all.
+//! PreemptionToleration: preemption that pods of some priority classes tolerate for a while, or at all.
 
 mod policy;
 
