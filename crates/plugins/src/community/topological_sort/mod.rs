@@ -42,7 +42,7 @@ use status::AppGroupMemory;
 /// - Upstream compares pods of one AppGroup by their workloads alone, and all others by priority and time; that is no order, as it may go
 ///   round in circles, and two pods of one workload each go before the other. Here pods go by priority; among those of equal priority, an
 ///   AppGroup has the time at which it was made, so that its pods stand together; among these the workload decides, then the time, then
-///   the name. `verdicts` says what upstream's comparison does.
+///   the name. `supercargo verdicts`, which is held against upstream's, answers with upstream's comparison.
 /// - Where the AppGroup does not exist, upstream crashes; here such pods go by priority and time.
 /// - Upstream leaves the order to a controller that works it out once a day, by names that have to be the selectors as well, and with
 ///   chance. Here it follows the spec within a second, and chance has no part in it. Dependencies that go round in a circle, that are not
