@@ -104,12 +104,12 @@ impl PreemptionRules for CapacityScheduling {
 
     /// Where nobody else has borrowed, nobody goes for a pod that has not got its share.
     fn nobody_may_go(&self, cycle: &Cycle<'_>) -> Option<Status> {
-        let word = preempting::no_victims_anywhere(cycle)?;
+        let status = preempting::no_victims_anywhere(cycle)?;
         let state = state_of(cycle).filter(|state| state.has_quota && !state.is_over_min)?;
         let context = &cycle.context;
         let others = quotas(context).filter(|quota| *quota.namespace != *cycle.pod.namespace);
         let has_borrowed = |quota: Quota<'_>| state.has_borrowed(context, quota.namespace, quota.object);
-        (!{ others }.any(has_borrowed)).then_some(word)
+        (!{ others }.any(has_borrowed)).then_some(status)
     }
 
     fn findings_depend_on(&self, cycle: &Cycle<'_>) -> Option<Vec<u64>> {

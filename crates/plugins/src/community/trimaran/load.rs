@@ -16,14 +16,6 @@ const LOAD_MIN: f64 = -100.0;
 /// A measurement covers a pod that came so many seconds before its end.
 const COVERED_AFTER: i64 = 60;
 
-/// Whether a measurement up to then covers a pod that came at some time; both in Unix seconds.
-pub(super) fn is_covered(came: i64, window_end: i64) -> bool {
-    came <= window_end && window_end.saturating_sub(came) >= COVERED_AFTER
-}
-
-/// Reads an answer.
-pub(super) type Read = fn(&Answer, &mut NodeFacts<NodeLoad>) -> Result<(), String>;
-
 /// The load of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -66,6 +58,14 @@ pub struct Usage {
     pub milli_cpu: i64,
     /// In bytes.
     pub memory: i64,
+}
+
+/// How one provider's answer becomes loads of nodes.
+pub(super) type Read = fn(&Answer, &mut NodeFacts<NodeLoad>) -> Result<(), String>;
+
+/// Whether a measurement up to then covers a pod that came at some time; both in Unix seconds.
+pub(super) fn is_covered(came: i64, window_end: i64) -> bool {
+    came <= window_end && window_end.saturating_sub(came) >= COVERED_AFTER
 }
 
 impl NodeLoad {
