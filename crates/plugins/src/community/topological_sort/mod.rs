@@ -166,7 +166,7 @@ impl TopologicalSort {
 
 /// The pod that came first, then the one whose `namespace/name` does.
 fn by_time(a: &QueuedPod, b: &QueuedPod) -> Ordering {
-    a.queued_at.cmp(&b.queued_at).then_with(|| a.pod.key().cmp(&b.pod.key()))
+    a.queued_at.cmp(&b.queued_at).then_with(|| a.pod.compare_keys(&b.pod))
 }
 
 #[cfg(test)]
