@@ -22,8 +22,7 @@ mod whole_list;
 
 use std::sync::Arc;
 
-use supercargo_model::Everything;
-use supercargo_model::{Decoded, Decoder, KindId};
+use supercargo_model::{Decoded, Decoder, Everything, KindId};
 use tokio::sync::{mpsc, watch};
 
 pub(crate) use discovery::is_served;
