@@ -1,3 +1,4 @@
+use supercargo_model::Pod;
 use supercargo_testkit::{cluster, pod};
 
 use super::*;
@@ -14,7 +15,7 @@ fn nodes_are_looked_at_again_only_after_they_became_smaller() {
     for node in ["a", "b"] {
         memory.learn(&name(node), Arc::default(), |_| false);
     }
-    let seen = |memory: &TopologyMemory, pod: &supercargo_model::Pod| {
+    let seen = |memory: &TopologyMemory, pod: &Pod| {
         memory.smaller_since(&pod.spec).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(seen(&memory, &small), "");
