@@ -61,7 +61,7 @@ pub(super) struct Waiting {
     flushed_at: Option<Timestamp>,
     /// The number of the first happening after it was taken to be tried.
     marker: u64,
-    /// Somebody asked for it to be tried again while it was being tried.
+    /// A plugin, or an eviction that failed, asked for it to be tried again while it was being tried.
     is_wanted: bool,
 }
 
@@ -330,7 +330,7 @@ impl Queue {
         Some(slot)
     }
 
-    /// Takes a certain pod to be tried, wherever it waits and whoever holds it back; none if it does not wait.
+    /// Takes a certain pod to be tried, wherever it waits and whatever gate holds it back; none if it does not wait.
     pub(super) fn take(&mut self, context: &QueueContext<'_>, uid: &str) -> Option<Slot> {
         let slot = self.by_uid.get(uid).copied().filter(|slot| self.get(*slot).place != Place::InFlight)?;
         self.begin(context, slot);
@@ -502,7 +502,7 @@ impl Queue {
         self.enter(context, slot, place, event);
     }
 
-    /// Puts a pod among those that wait, or are tried next, unless somebody holds it back.
+    /// Puts a pod among those that wait, or are tried next, unless a gate holds it back.
     fn enter(&mut self, context: &QueueContext<'_>, slot: Slot, place: Place, event: QueueEvent) {
         let gate = context.gate(self.get(slot));
         let waiting = self.get_mut(slot);

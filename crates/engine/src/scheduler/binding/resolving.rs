@@ -20,7 +20,7 @@ use crate::scheduler::{Scheduler, Waiter};
 /// An order that was given up without an answer may still be carried out for so long: the API server ends a request soon
 /// after its connection is closed.
 const ORDER_SETTLES_AFTER: Duration = Duration::from_secs(5);
-/// An extender that was not waited for may bind the pod for so long. It does not notice that nobody waits.
+/// An extender that was not waited for may bind the pod for so long. It does not notice that we no longer wait.
 const EXTENDER_SETTLES_AFTER: Duration = Duration::from_secs(30);
 /// How long the answer to a look-up is waited for; then the pod is looked up again.
 const LOOK_UP_PATIENCE: Duration = Duration::from_secs(60);

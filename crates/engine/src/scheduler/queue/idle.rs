@@ -14,7 +14,7 @@ use crate::scheduler::queue_context::{Gate, QueueContext};
 /// The pods that wait for something to happen.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Idle {
-    /// As many as there are sets of plugins that reject pods together, which are few. What is nobody's reason any more is used again.
+    /// As many as there are sets of plugins that reject pods together, which are few. A reason for which no pod waits any more is used again.
     reasons: Vec<Reason>,
     len: usize,
 }
@@ -141,7 +141,7 @@ impl Idle {
         self.len -= 1;
     }
 
-    /// The reasons that somebody has, with one of the pods that wait for it.
+    /// One pod of each reason for which any pod waits.
     pub(super) fn examples(&self) -> impl Iterator<Item = Slot> {
         self.reasons.iter().filter_map(Reason::example)
     }
