@@ -375,7 +375,7 @@ fn without_result(status: Status) -> PostFilterResult {
     PostFilterResult { status, ..PostFilterResult::default() }
 }
 
-/// Says who says it.
+/// Puts the prefix that the rules give before the message.
 fn prefixed<R: PreemptionRules + ?Sized>(rules: &R, mut result: PostFilterResult) -> PostFilterResult {
     if !result.status.reasons().is_empty() {
         let message = format!("{}{}", rules.message_prefix(), result.status.message());
