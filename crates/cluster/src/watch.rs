@@ -87,7 +87,7 @@ pub enum Watched {
     Unserved,
     /// The watch does not go on for now; it is tried again by and by, until something else is told.
     Stalled {
-        /// Why.
+        /// Why it does not go on.
         reason: String,
     },
     /// The watch goes on after it was stalled.

@@ -40,7 +40,7 @@ pub enum ListError {
     Failed {
         /// The kind.
         kind: KindId,
-        /// Why.
+        /// What the server said, or why it did not answer.
         reason: String,
     },
 }
