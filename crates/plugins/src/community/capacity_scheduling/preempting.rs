@@ -43,7 +43,7 @@ impl PreemptionRules for CapacityScheduling {
     fn waits_for(&self, cycle: &Cycle<'_>, leaving: &Pod) -> bool {
         self.may_evict(cycle, leaving).is_ok_and(|may| may)
             || state_of(cycle).is_some_and(|state| {
-                // Of its own namespace it waits for less important pods, whoever had them go.
+                // Of its own namespace it waits for less important pods, whatever evicted them.
                 state.has_quota
                     && leaving.namespace == cycle.pod.namespace
                     && leaving.priority() < cycle.pod.priority()

@@ -200,7 +200,7 @@ impl<'a> Place<'a> {
         if self.region == to.region { (self.zone, to.zone) } else { (self.region, to.region) }
     }
 
-    /// Whether nobody knows where it is.
+    /// Whether the node says neither its region nor its zone.
     pub(crate) fn is_unknown(&self) -> bool {
         self.region.is_empty() && self.zone.is_empty()
     }

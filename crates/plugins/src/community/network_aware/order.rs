@@ -16,9 +16,9 @@ pub(crate) struct Order {
 /// How the callers of a graph come before those whom they call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Walk {
-    /// Whoever has no caller left goes next, the one that lost its last caller most recently first.
+    /// A workload without callers left goes next, the one that lost its last caller most recently first.
     Kahn,
-    /// By depth: whoever has had all that it calls goes before those.
+    /// By depth: a workload goes before all that it calls, when these have been walked.
     Tarjan,
 }
 
@@ -27,7 +27,7 @@ enum Walk {
 enum Turn {
     /// It stays.
     Forward,
-    /// It is turned round: whoever is called goes first.
+    /// It is turned round: workloads that are called go first.
     Backward,
     /// The first, the last, the second, the last but one, and so on.
     Alternate,
@@ -151,7 +151,7 @@ fn by_depth<'a>(graph: &Graph<'a>) -> Result<Vec<&'a str>, Circle> {
 
 /// A circle of a graph that has one: the same for all walks.
 fn circle(graph: &Graph<'_>) -> Circle {
-    // Whoever calls nobody that is left is on no circle; taken away again and again, only circles and their callers are left.
+    // A workload that calls none of those left is on no circle; such are taken away until only circles and their callers are left.
     let mut left: BTreeSet<&str> = graph.keys().copied().collect();
     loop {
         let calls_nobody = |name: &&str| !graph[*name].iter().any(|called| left.contains(called));

@@ -38,9 +38,9 @@ pub(crate) trait KeepsTrue: Memory {
 
 /// Something that is wrong with an object.
 pub(crate) struct Problem {
-    /// In a word.
+    /// The reason of the event: a word.
     pub(crate) reason: &'static str,
-    /// In a sentence that says what to do.
+    /// The note of the event: a sentence that says what to do.
     pub(crate) note: String,
 }
 

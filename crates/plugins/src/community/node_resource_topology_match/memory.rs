@@ -286,7 +286,7 @@ fn take(zones: &mut [Zone], requests: &ResourceList) {
 }
 
 impl Changes {
-    /// A node became smaller, after an earlier change that nobody needs to know of any more.
+    /// A node became smaller. Its earlier change, if any, is dropped: the new one stands for both.
     fn note(&mut self, node: &Arc<str>, earlier: Option<u64>) -> u64 {
         if let Some(earlier) = earlier {
             self.nodes.remove(&earlier);
