@@ -327,7 +327,7 @@ fn id_token(provider: &AuthProviderWords, now: Timestamp) -> Result<HeaderValue,
     let Some(expires) = expiry(token) else {
         return Err(format!("the id-token of the auth-provider oidc does not say when it ends; {instead}"));
     };
-    if expires.saturating_sub(TOKEN_LEEWAY_SECONDS) <= now.nanoseconds().div_euclid(1_000_000_000) {
+    if expires.saturating_sub(TOKEN_LEEWAY_SECONDS) <= now.seconds() {
         return Err(format!(
             "the id-token of the auth-provider oidc has expired; kubectl renews it, or log in again, or {instead}"
         ));

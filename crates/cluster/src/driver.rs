@@ -85,7 +85,7 @@ pub enum Command {
         namespace: String,
         /// `metadata.name`
         name: String,
-        /// Who wants to know.
+        /// Where the answer goes.
         answer: oneshot::Sender<Located>,
     },
     /// Make the page of a plugin, or the list of all pages.
@@ -94,7 +94,7 @@ pub enum Command {
         plugin: Option<String>,
         /// What is asked for.
         request: PageRequest,
-        /// Who wants to see it.
+        /// Where the page goes.
         answer: oneshot::Sender<RenderedPage>,
     },
     /// Give a copy of all that is known, to answer other schedulers' questions from.
@@ -498,7 +498,7 @@ impl<O: Observer> Driver<O> {
                     answer
                 }
             };
-            // If nobody wants to know, nobody is told.
+            // It is no error if the driver has stopped and takes no answer.
             let _ = answered.send((ticket, answer));
         });
     }
@@ -510,7 +510,7 @@ impl<O: Observer> Driver<O> {
                 let now = self.clock.now();
                 let whereabouts = self.scheduler.whereabouts(&namespace, &name, now);
                 let leads = self.gate.is_open();
-                // Whoever asked may have gone.
+                // It is no error if the one that sent the command waits no longer.
                 let _ = answer.send(Located { now, leads, whereabouts });
             }
             Command::Render { plugin, request, answer } => {
@@ -524,7 +524,7 @@ impl<O: Observer> Driver<O> {
                 };
                 let _ = answer.send(rendered);
             }
-            // Whoever asked may have gone.
+            // It is no error if the one that sent the command waits no longer.
             Command::Look { answer } => _ = answer.send(self.look()),
             Command::Reload(replacement, done) => self.begin_reload(*replacement, done).await,
         }

@@ -3,8 +3,9 @@
 //! [`list()`] lists a kind once, [`watch()`] keeps up with it. [`Performer`] does in the
 //! world what the scheduler orders.
 //!
-//! Objects are read as text and bodies are written as text: no types of the API stand between the wire and the
-//! scheduler, which costs a third of the time, and nothing that we do not know of gets lost on the way.
+//! Pods and nodes are watched in protobuf where the server writes it; all else is read, and every body written, as text. Either
+//! way no types of the API stand between the wire and the scheduler, which costs a third of the time, and nothing that we do
+//! not know of gets lost on the way.
 
 #![warn(missing_docs)]
 

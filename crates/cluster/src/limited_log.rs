@@ -41,7 +41,7 @@ pub struct Suppressed {
     pub name: &'static str,
     /// How many lines were left out.
     pub lines: u64,
-    /// Over how long.
+    /// Over how long they were left out.
     pub interval: Duration,
 }
 

@@ -139,7 +139,7 @@ impl MemoryStore {
         };
         let unreadable = |error: serde_json::Error| self.server.broken(&call, error.to_string());
         let object: Value = serde_json::from_slice(&text).map_err(unreadable)?;
-        // What is no text is nobody's entry.
+        // An entry that is no text was written by no scheduler of ours.
         let mut entries: BTreeMap<String, String> = BTreeMap::<_, Value>::deserialize(&object["data"])
             .unwrap_or_default()
             .into_iter()

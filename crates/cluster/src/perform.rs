@@ -360,7 +360,7 @@ impl Dispatcher {
 
     fn conclude(&self, ticket: Option<Ticket>, outcome: OrderOutcome) {
         if let Some(ticket) = ticket {
-            // If nobody wants to know, nobody is told.
+            // It is no error if the driver has stopped and takes no conclusion.
             let _ = self.conclusions.send(Concluded { ticket, outcome });
         }
     }

@@ -200,7 +200,7 @@ struct Asking {
 }
 
 impl Asking {
-    /// Asks until nobody wants to know.
+    /// Asks again and again, until the driver drops the receiver.
     async fn go_on(mut self) {
         let query = self.asker.query().clone();
         let interval = query.interval();

@@ -22,8 +22,7 @@ mod whole_list;
 
 use std::sync::Arc;
 
-use supercargo_model::Everything;
-use supercargo_model::{Decoded, Decoder, KindId};
+use supercargo_model::{Decoded, Decoder, Everything, KindId};
 use tokio::sync::{mpsc, watch};
 
 pub(crate) use discovery::is_served;
@@ -90,7 +89,7 @@ pub enum Watched {
     Unserved,
     /// The watch does not go on for now; it is tried again by and by, until something else is told.
     Stalled {
-        /// Why.
+        /// Why it does not go on.
         reason: String,
     },
     /// The watch goes on after it was stalled.

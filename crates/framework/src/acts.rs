@@ -95,11 +95,11 @@ impl<'a> Acts<'a> {
     ///
     /// In a step of a cycle the value is copied before its first change, so that the step can be undone: keep what may grow in a
     /// [`SharedMap`](crate::SharedMap), of which only the entry is copied that changes. Plugins that observe change it in place, unless
-    /// somebody else keeps the last state.
+    /// a cycle or a clone of the scheduler keeps the last state.
     ///
     /// # Panics
     ///
-    /// If nobody said in its extensions that it remembers this: what is not declared would be lost at the next reload.
+    /// If no plugin declared in its extensions that it remembers this: what is not declared would be lost at the next reload.
     pub fn memory<M: Memory>(&mut self) -> &mut M {
         assert!(
             self.memories.is_declared(M::NAME),
@@ -121,7 +121,7 @@ impl<'a> Acts<'a> {
         self.ask(Act::Allow(uid.clone()));
     }
 
-    /// Sends a pod back into the queue that waits at Permit, by UID, whoever made it wait.
+    /// Sends a pod back into the queue that waits at Permit, by UID, whichever plugin made it wait.
     pub fn reject(&mut self, uid: &Arc<str>, status: Status) {
         self.ask(Act::Reject(uid.clone(), status));
     }

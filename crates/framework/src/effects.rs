@@ -271,7 +271,7 @@ impl Effect {
 }
 
 impl Conclusion {
-    /// Nobody was asked, and nothing has changed.
+    /// The API server was not asked, and nothing has changed.
     pub fn not_done(error: impl Into<String>) -> Self {
         Conclusion::Refused { error: error.into(), code: None }
     }

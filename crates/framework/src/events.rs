@@ -7,9 +7,9 @@ use crate::cycle::Context;
 /// Something that can happen in the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClusterEvent {
-    /// To what.
+    /// What it happens to.
     pub resource: EventResource,
-    /// What.
+    /// What happens to it: any of these.
     pub actions: Actions,
 }
 
@@ -35,23 +35,23 @@ pub struct Actions(u32);
 pub enum Change<'a> {
     /// A pod changed.
     Pod {
-        /// How it was.
+        /// The pod as it was; none if it came.
         old: Option<&'a Pod>,
-        /// How it is now.
+        /// The pod as it is now; none if it went.
         new: Option<&'a Pod>,
     },
     /// A node changed.
     Node {
-        /// How it was.
+        /// The node as it was; none if it came.
         old: Option<NodeRef<'a>>,
-        /// How it is now.
+        /// The node as it is now; none if it went.
         new: Option<NodeRef<'a>>,
     },
     /// An object of another kind changed.
     Object {
-        /// How it was.
+        /// The object as it was; none if it came.
         old: Option<&'a Object>,
-        /// How it is now.
+        /// The object as it is now; none if it went.
         new: Option<&'a Object>,
     },
 }
@@ -119,7 +119,7 @@ pub trait Enqueue: Send + Sync {
     /// Whether no event helps any of those that wait together with `pod` because of this plugin alone, until one of all pods with that
     /// label comes, changes, stands elsewhere or goes, or an object of their namespace that has the label's value as its name.
     ///
-    /// So long, nobody of them is asked for a hint: there may be many thousands of them, and much may happen meanwhile.
+    /// So long, none of these pods is asked for a hint: there may be many thousands of them, and much may happen meanwhile.
     fn is_in_vain(&self, context: &Context<'_>, pod: &Pod) -> bool {
         let _ = (context, pod);
         false
@@ -155,9 +155,9 @@ impl ClusterEvent {
 }
 
 impl Actions {
-    /// It came.
+    /// Something came into the cluster.
     pub const ADD: Self = Actions(1 << 0);
-    /// It went.
+    /// Something went from the cluster.
     pub const DELETE: Self = Actions(1 << 1);
     /// A node's allocatable resources changed.
     pub const UPDATE_NODE_ALLOCATABLE: Self = Actions(1 << 2);
@@ -208,7 +208,7 @@ impl Actions {
         }
     }
 
-    /// Both.
+    /// The actions of both sets.
     pub const fn or(self, other: Self) -> Self {
         Actions(self.0 | other.0)
     }

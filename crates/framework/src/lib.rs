@@ -1,4 +1,5 @@
-//! The plugin SDK.
+//! What plugins are: a trait per extension point, and what a plugin is given and may ask for. Authors depend on `supercargo-sdk`,
+//! which hands this on.
 //!
 //! A plugin is a name, its arguments, and the extension points it implements. This is a whole one:
 //!

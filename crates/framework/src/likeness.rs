@@ -14,14 +14,14 @@ pub struct Likeness(Vec<u8>);
 /// About which nodes a plugin may say something else, after an object has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Touched {
-    /// All.
+    /// About all nodes.
     All,
-    /// Those in these rows; the same row may be there several times.
+    /// About those in these rows; the same row may be there several times.
     Rows(Vec<Row>),
 }
 
 impl Touched {
-    /// About none.
+    /// About no node.
     pub const NOTHING: Touched = Touched::Rows(Vec::new());
 }
 

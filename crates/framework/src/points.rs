@@ -37,7 +37,7 @@ pub trait PreEnqueue: Send + Sync {
     fn pre_enqueue(&self, context: &Context<'_>, pod: &Pod) -> Status;
 
     /// Whether a pod that the plugin holds back gets an event and a condition that say so. As upstream, gates are silent:
-    /// whoever sets one knows.
+    /// the writer of a gate knows of it.
     fn is_told(&self) -> bool {
         false
     }
@@ -189,10 +189,10 @@ pub trait Filter: Send + Sync {
     }
 }
 
-/// Whether a node passes, by its numbers. They are exact ([`NodeNumbers::are_exact`]), or nobody asks.
+/// Whether a node passes, by its numbers. It is called only where these are exact ([`NodeNumbers::are_exact`]).
 pub type RowFilter = Box<dyn Fn(&NodeNumbers) -> bool + Send + Sync>;
 
-/// The score of a node, by its numbers. They are exact, or nobody asks.
+/// The score of a node, by its numbers. It is called only where these are exact.
 pub type RowScore = Box<dyn Fn(&NodeNumbers) -> i32 + Send + Sync>;
 
 /// Tries to make the pod fit when no node is feasible, as preemption does.
@@ -368,7 +368,7 @@ pub trait Score: Send + Sync {
 /// How scores become final.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Normalization {
-    /// Nobody knows. All feasible nodes are scored each time: always right, only slower.
+    /// The plugin does not say. All feasible nodes are scored each time: always right, only slower.
     #[default]
     Unknown,
     /// They are final as they are.
@@ -445,7 +445,7 @@ pub enum PermitDecision {
 }
 
 impl PermitDecision {
-    /// Not before somebody allows it, and never if nobody does until then.
+    /// Not before a plugin allows it, and never if none does until then.
     pub fn wait_until(until: Timestamp) -> Self {
         PermitDecision::Wait { until, events: Vec::new() }
     }

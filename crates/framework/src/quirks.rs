@@ -23,7 +23,7 @@ pub struct Difference {
     pub upstream: &'static str,
     /// What we do.
     pub ours: &'static str,
-    /// Why.
+    /// Why we do not follow upstream.
     pub reason: &'static str,
 }
 

@@ -30,6 +30,11 @@ impl Timestamp {
         (self.0.get() ^ SIGN).cast_signed()
     }
 
+    /// Whole seconds since the Unix epoch, rounded down.
+    pub const fn seconds(self) -> i64 {
+        self.nanoseconds().div_euclid(1_000_000_000)
+    }
+
     /// The point so many seconds after the Unix epoch.
     pub fn from_seconds(seconds: i64) -> Self {
         Self::from_nanoseconds(seconds.saturating_mul(1_000_000_000))
@@ -127,6 +132,20 @@ mod tests {
             ("1969-12-31T23:59:59Z", -SECOND),
         ] {
             assert_eq!(read(text).map(Timestamp::nanoseconds), Ok(nanoseconds), "{text}");
+        }
+    }
+
+    #[test]
+    fn seconds_are_rounded_down() {
+        for (nanoseconds, seconds) in [
+            (0, 0),
+            (999_999_999, 0),
+            (1_000_000_000, 1),
+            (-1, -1),
+            (-1_000_000_000, -1),
+            (-1_000_000_001, -2),
+        ] {
+            assert_eq!(Timestamp::from_nanoseconds(nanoseconds).seconds(), seconds, "{nanoseconds}");
         }
     }
 

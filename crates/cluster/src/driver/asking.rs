@@ -60,7 +60,7 @@ impl Inquirers {
         let tell = self.tell.clone();
         self.tasks.spawn_finite("question about a pod", async move {
             let answer = inquirer.ask(&question, &source, now).await;
-            // If nobody wants to know, nobody is told.
+            // It is no error if the driver has stopped and takes no answer.
             let _ = tell.send((ticket, answer));
         });
     }

@@ -42,7 +42,7 @@ pub(super) struct Keeping {
 
 #[derive(Debug)]
 enum Phase {
-    /// This replica does not lead: what is saved is somebody else's.
+    /// This replica does not lead: what is saved is the leader's.
     Following,
     /// What was saved is being read.
     Loading(oneshot::Receiver<Loaded>),
@@ -215,7 +215,7 @@ impl Keeping {
             let read = timeout(LOAD_PATIENCE, store.read_at_last(&mut last_error)).await;
             let seconds = LOAD_PATIENCE.as_secs();
             let read = read.unwrap_or_else(|_| Err(format!("not within {seconds} s: {last_error}")));
-            // Whoever does not lead any more does not want to know.
+            // A replica that leads no longer has dropped the receiver.
             let _ = told.send(read);
             wake.notify_one();
         });

@@ -1,6 +1,8 @@
 //! The pages of a list, which has to come to an end.
 
-/// How many pages a list has at most. With 500 objects a page that is more than any etcd holds.
+/// How many objects a page of a list has.
+pub(super) const PAGE_OBJECTS: usize = 500;
+/// How many pages a list has at most. With so many objects a page that is more than any etcd holds.
 const PAGES_MAX: usize = 10_000;
 
 /// Where a list goes on.

@@ -10,7 +10,7 @@ use tracing::{debug, info, warn};
 use super::decoding::{Read, UnreadableLog, decode, decode_event};
 use super::frames::{Frame, Frames, FramesError};
 use super::listing::Listing;
-use super::pages::Pages;
+use super::pages::{PAGE_OBJECTS, Pages};
 use super::stop::{Asked, Failure, Stop, stop_of};
 use super::{Telling, WatchEvent, WatchRequest, Watched};
 use crate::backoff::{Backoff, BackoffLimits, Chance};
@@ -58,8 +58,6 @@ const STREAMED_LIST_PATIENCE: Duration = Duration::from_secs(30);
 const REFUSED_RESUMES_MAX: u32 = 4;
 /// When a list that was asked for and has failed is tried again. The watch goes on meanwhile.
 const RETELL_INTERVAL: Duration = Duration::from_secs(5);
-/// How many objects a page of a list has.
-const PAGE_OBJECTS: usize = 500;
 
 /// A watch of one kind.
 pub(super) struct Session {
@@ -167,12 +165,9 @@ impl Session {
 
     pub(super) async fn run(mut self) {
         loop {
-            let result = self.round().await;
-            let handled = match result {
-                Ok(()) => Ok(()),
-                Err(stop) => self.handle(stop).await,
-            };
-            if handled.is_err() {
+            if let Err(stop) = self.round().await
+                && self.handle(stop).await.is_err()
+            {
                 return;
             }
         }
@@ -211,11 +206,13 @@ impl Session {
             Stop::Closed => return Err(Stop::Closed),
             Stop::NotStreamed => {
                 debug!(kind, "the server does not stream this list, it comes in pages");
-                return self.list_by(Manner::Pages);
+                self.list_by(Manner::Pages);
+                return Ok(());
             }
             Stop::PagesExpired => {
                 info!(kind, "the list has become too old between two pages, it comes in one answer");
-                return self.list_by(Manner::Whole);
+                self.list_by(Manner::Whole);
+                return Ok(());
             }
             Stop::Unserved if self.doubts() => {
                 self.stall("discovery says that the kind is not served, and is asked again".to_owned())
@@ -266,11 +263,10 @@ impl Session {
         }
     }
 
-    fn list_by(&mut self, other: Manner) -> Result<(), Stop> {
+    fn list_by(&mut self, other: Manner) {
         if let Next::List { manner, .. } = &mut self.next {
             *manner = other;
         }
-        Ok(())
     }
 
     fn failed(&mut self, is_refused: bool) {

@@ -4,13 +4,10 @@ use bytes::Bytes;
 use supercargo_model::KindId;
 
 use super::discovery::is_served;
-use super::pages::Pages;
+use super::pages::{PAGE_OBJECTS, Pages};
 use supercargo_api::path;
 use supercargo_api::watch::PageWords;
 use supercargo_client::{ApiServer, Call, RequestError};
-
-/// How many objects a page has.
-const PAGE_OBJECTS: usize = 500;
 
 /// What to list.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +40,7 @@ pub enum ListError {
     Failed {
         /// The kind.
         kind: KindId,
-        /// Why.
+        /// What the server said, or why it did not answer.
         reason: String,
     },
 }

@@ -19,6 +19,7 @@
 //! - *resolved* plugin (`resolving.rs`): it says with every decision what the pod comes to, such as what its claims are bound to; pods
 //!   that come to the same are of one class, though they name different objects.
 //! - *verdict*: what a PreFilter plugin says of a pod that says nothing about nodes; it is asked for with every decision.
+//! - *finding* (`unfit.rs`): what a PostFilter plugin found out about a row for a class, kept until the row changes.
 //!
 //! About rows:
 //!

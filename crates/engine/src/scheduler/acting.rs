@@ -11,7 +11,7 @@ impl Scheduler {
     pub(super) fn carry_out_acts(&mut self, now: Timestamp) {
         while !self.engine.acts.is_empty() {
             let (list, refused) = self.engine.acts.take();
-            // Whoever asked last asked for too much, if anybody did.
+            // If too much was asked for, it was by the plugin that asked last.
             let last = list.last().map_or("", |(plugin, _)| *plugin);
             for (plugin, act) in list {
                 self.carry_out(plugin, act, now);

@@ -60,6 +60,11 @@ impl Failure {
     fn reason(&self) -> &'static str {
         if self.is_rejected { "Unschedulable" } else { "SchedulerError" }
     }
+
+    /// The status that an extension point ended with, as metrics name it.
+    pub(super) fn status(&self) -> &'static str {
+        if self.is_rejected { "Unschedulable" } else { "Error" }
+    }
 }
 
 impl Scheduler {

@@ -247,11 +247,6 @@ impl Binding {
         }
     }
 
-    /// The pod, if it waits at Permit.
-    pub(super) fn pod_at_permit(&self) -> Option<&Arc<Pod>> {
-        matches!(self.stage, Stage::Permit(_)).then_some(&self.pod)
-    }
-
     fn pause(&self) -> Option<&Pause> {
         match &self.stage {
             Stage::PreBind(_, pause) | Stage::Bind(_, pause) => Some(pause),

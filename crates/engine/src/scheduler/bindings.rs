@@ -14,8 +14,8 @@ use super::binding::Binding;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bindings {
     by_uid: IndexMap<Arc<str>, Box<Binding>, FxBuildHasher>,
-    /// The place of the binding that came or changed last: a binding is taken several steps at a time.
-    last_place: usize,
+    /// The position of the binding that came or changed last: a binding is taken several steps at a time.
+    last_position: usize,
     /// When a binding is to be resumed at the latest, and its number.
     deadlines: BTreeSet<(Timestamp, u64, Arc<str>)>,
     /// The bindings that wait for an event, by their numbers: they are resumed in the order in which pods were decided.
@@ -60,7 +60,7 @@ impl Bindings {
     }
 
     pub(super) fn get(&self, uid: &str) -> Option<&Binding> {
-        self.by_uid.get_index(self.place(uid)?).map(|(_, binding)| &**binding)
+        self.by_uid.get_index(self.position_of(uid)?).map(|(_, binding)| &**binding)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Binding> {
@@ -68,10 +68,10 @@ impl Bindings {
     }
 
     /// Where the binding of a pod is. The last one is known by where its UID lies in memory, without a look at the text.
-    fn place(&self, uid: &str) -> Option<usize> {
-        let last = self.by_uid.get_index(self.last_place);
+    fn position_of(&self, uid: &str) -> Option<usize> {
+        let last = self.by_uid.get_index(self.last_position);
         if last.is_some_and(|(known, _)| std::ptr::eq(&**known, uid)) {
-            return Some(self.last_place);
+            return Some(self.last_position);
         }
         self.by_uid.get_index_of(uid)
     }
@@ -80,22 +80,22 @@ impl Bindings {
         self.last_number += 1;
         binding.number = self.last_number;
         let (uid, number, waits) = (binding.pod().uid.clone(), binding.number, Waits::of(&binding));
-        let (place, replaced) = self.by_uid.insert_full(uid.clone(), Box::new(binding));
-        self.last_place = place;
+        let (position, replaced) = self.by_uid.insert_full(uid.clone(), Box::new(binding));
+        self.last_position = position;
         debug_assert!(replaced.is_none(), "a pod has one binding at a time");
         self.enter(&uid, number, waits);
     }
 
     pub(super) fn remove(&mut self, uid: &str) -> Option<Binding> {
-        let (uid, binding) = self.by_uid.swap_remove_index(self.place(uid)?)?;
+        let (uid, binding) = self.by_uid.swap_remove_index(self.position_of(uid)?)?;
         self.leave(&uid, binding.number, Waits::of(&binding));
         Some(*binding)
     }
 
     /// Changes a binding, and brings what is known of its waits up to date. There is no other way to change one.
     pub(super) fn change<R>(&mut self, uid: &str, act: impl FnOnce(&mut Binding) -> R) -> Option<R> {
-        self.last_place = self.place(uid)?;
-        let binding = &mut *self.by_uid[self.last_place];
+        self.last_position = self.position_of(uid)?;
+        let binding = &mut *self.by_uid[self.last_position];
         let before = Waits::of(binding);
         let result = act(binding);
         self.update_waits(before);
@@ -104,7 +104,7 @@ impl Bindings {
 
     /// Brings what is known of the waits of the binding up to date that was changed last.
     fn update_waits(&mut self, before: Waits) {
-        let Some((uid, binding)) = self.by_uid.get_index(self.last_place) else { return };
+        let Some((uid, binding)) = self.by_uid.get_index(self.last_position) else { return };
         let after = Waits::of(binding);
         if before != after {
             let (uid, number) = (uid.clone(), binding.number);

@@ -211,7 +211,7 @@ impl Scheduler {
     fn ask_priorities(&mut self, now: Timestamp) -> Option<Decision> {
         let consultation = self.consultation.as_mut()?;
         let (pod, feasible) = (consultation.pod.clone(), consultation.evaluation.feasible.clone());
-        let attempt = &consultation.attempt.clone();
+        let attempt = consultation.attempt;
         let nodes = asked_nodes(&consultation.cluster, &feasible);
         let asked = self.asked(&pod, |extender| extender.prioritizes);
         if asked.is_empty() {
@@ -221,7 +221,7 @@ impl Scheduler {
         self.consultation.as_mut()?.stage = stage;
         for extender in asked {
             let question = ExtenderQuestion::Prioritize { pod: pod.clone(), nodes: nodes.clone() };
-            let waiter = Waiter::Consultation { pod: pod.uid.clone(), attempt: *attempt, extender };
+            let waiter = Waiter::Consultation { pod: pod.uid.clone(), attempt, extender };
             self.order_and_wait(Effect::Ask { extender, question }, waiter);
         }
         None
@@ -356,12 +356,12 @@ impl Scheduler {
     fn ask_about_victims(&mut self, now: Timestamp) -> Option<Decision> {
         let consultation = self.consultation.as_ref()?;
         let Stage::Preempt { place, candidates, .. } = &consultation.stage else { return None };
-        let (pod, attempt) = (consultation.pod.clone(), &consultation.attempt);
+        let (pod, attempt) = (consultation.pod.clone(), consultation.attempt);
         let next = self.asked(&pod, |extender| extender.preempts).get(*place).copied();
         match next {
             Some(extender) if !candidates.is_empty() => {
                 let question = ExtenderQuestion::Preempt { pod: pod.clone(), victims: candidates.clone() };
-                let waiter = Waiter::Consultation { pod: pod.uid.clone(), attempt: *attempt, extender };
+                let waiter = Waiter::Consultation { pod: pod.uid.clone(), attempt, extender };
                 self.order_and_wait(Effect::Ask { extender, question }, waiter);
                 None
             }
@@ -447,7 +447,7 @@ impl Scheduler {
 }
 
 impl Consultation {
-    /// Whom it is about.
+    /// The pod that extenders are asked about, by UID, and its slot.
     pub(super) fn pod_and_slot(&self) -> (&str, Slot) {
         (&self.pod.uid, self.slot)
     }

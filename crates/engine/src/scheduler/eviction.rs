@@ -146,7 +146,7 @@ impl Scheduler {
         }
     }
 
-    /// The API server says that a pod is going or gone: whoever only waited for that may be tried.
+    /// The API server says that a pod is going or gone: the preemptor that only waited for that may be tried.
     pub(super) fn victim_leaves(&mut self, uid: &str) {
         let waits = |eviction: &Eviction| eviction.is_last_under_way && *eviction.last.uid == *uid;
         let waiting = self.evictions.iter().find(|(_, eviction)| waits(eviction));

@@ -233,7 +233,7 @@ impl Scheduler {
         }
     }
 
-    /// Whether a pod that waits may be helped by something that happens to such a kind, or whether somebody is in the midst of an attempt.
+    /// Whether a pod that waits may be helped by something that happens to such a kind, or whether any pod is in the midst of an attempt.
     fn is_anybody_waiting_for(&mut self, event: ClusterEvent, now: Timestamp) -> bool {
         self.bindings.listens()
             || (self.queue.listens()

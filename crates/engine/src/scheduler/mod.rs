@@ -6,6 +6,21 @@
 //! ([`Scheduler::next_deadline`], [`Scheduler::advance`]). Nothing here does I/O or reads a clock, so a live cluster, a
 //! simulation and a test drive the same scheduler.
 //!
+//! # Words
+//!
+//! - *active*, *backoff*, *error backoff* (`queue.rs`): kube-scheduler's `activeQ`, `podBackoffQ`, `podErrorBackoffQ`.
+//! - *idle* (`queue/idle.rs`): pods at `Place::Unschedulable`, kube-scheduler's `unschedulablePods`; *hopeful* and *in vain* are sets of
+//!   them that an event may, or cannot, help.
+//! - *in flight*, *happening* (`queue/happened.rs`): a pod that is being tried, and what happened meanwhile (`inFlightPods`,
+//!   `inFlightEvents`).
+//! - *gate*, *held*: what keeps a pod from being tried at all (PreEnqueue, its victims, a profile that is gone), and a pod that it keeps.
+//! - *slot* (`heap.rs`): a pod's number in the queue. *Standing*: how the cluster counts it (`model/src/cluster/standings.rs`).
+//! - *assumed*: has a `Binding`, or is *unconfirmed* (bound, but the watch has not said so).
+//! - *stage*, *round*, *ticket*, *waiter*, *evidence* (`binding.rs`): how far a binding is; its orders that belong together; one order's
+//!   number; who waits for it; what answers say about whether the pod is bound.
+//! - *consultation* (`consulting.rs`): an attempt that waits for extenders. *Inquiry* (`questions.rs`): a pod that waits for answers to a
+//!   plugin's *question*.
+//!
 //! Its tests drive it with the real plugins, which this crate does not know: see `conformance/tests/scheduler`.
 
 mod acting;

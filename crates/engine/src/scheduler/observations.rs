@@ -22,18 +22,18 @@ const OBSERVATIONS_MAX: usize = 1 << 14;
 pub enum Observation {
     /// Pods came into a part of the queue.
     Queued {
-        /// Where to.
+        /// The part of the queue that they came into.
         queue: QueuePart,
-        /// Why.
+        /// The event that brought them there.
         event: QueueEvent,
-        /// How many, one after the other.
+        /// How many pods came, one after the other.
         pods: u64,
     },
     /// A pod was bound.
     Bound {
         /// The pod, as it was before.
         pod: Arc<Pod>,
-        /// The node.
+        /// The node that it was bound to.
         node: Arc<str>,
         /// How many nodes were looked at when it was decided.
         evaluated_nodes: usize,
@@ -52,11 +52,11 @@ pub enum Observation {
     NotBound {
         /// The pod.
         pod: Arc<Pod>,
-        /// The node.
+        /// The node that it was given.
         node: Arc<str>,
         /// Whether a plugin rejected it; otherwise something broke.
         is_rejected: bool,
-        /// Why, in words for people.
+        /// Why the pod did not get there, in words for people.
         message: String,
         /// What the plugin that is to blame said, or what broke.
         words: String,
@@ -78,19 +78,19 @@ pub enum Observation {
     BindingUnknown {
         /// The pod.
         pod: Arc<Pod>,
-        /// The node.
+        /// The node that it may be bound to.
         node: Arc<str>,
-        /// Why that is not known.
+        /// Why it is not known whether it was bound.
         error: String,
     },
     /// The API server could not say what became of a pod. It is asked again.
     LookUpFailed {
         /// The pod.
         pod: Arc<Pod>,
-        /// Why.
+        /// What the API server said, or why it said nothing.
         error: String,
     },
-    /// An answer to an order came when nobody waited for it any more, or came twice. It changed nothing.
+    /// An answer to an order came when nothing waited for it any more, or came twice. It changed nothing.
     AnswerDropped,
     /// A victim is being evicted.
     Evicting {
@@ -98,7 +98,7 @@ pub enum Observation {
         victim: Arc<Pod>,
         /// The pod that it makes room for.
         preemptor: Arc<Pod>,
-        /// Where.
+        /// The node that the victim leaves.
         node: Arc<str>,
     },
     /// A victim could not be evicted. The pod that it was to make room for is tried again after a while.
@@ -107,7 +107,7 @@ pub enum Observation {
         victim: Arc<Pod>,
         /// The pod that it was to make room for.
         preemptor: Arc<Pod>,
-        /// Why.
+        /// Why the eviction failed.
         error: String,
     },
     /// All plugins of an extension point were run for a pod.
@@ -127,7 +127,7 @@ pub enum Observation {
     VictimsChosen(usize),
     /// The victims of a pod were evicted, or not all of them.
     Evicted {
-        /// Whether all were.
+        /// Whether all of them were evicted.
         is_success: bool,
         /// How long it took.
         took: Duration,
@@ -145,7 +145,7 @@ pub enum Observation {
     PermitWaited {
         /// What came of it: a status code's name, as upstream.
         result: &'static str,
-        /// How long.
+        /// How long it waited.
         took: Duration,
     },
     /// A plugin asked for a pod to be tried as soon as possible.
@@ -188,26 +188,26 @@ pub enum Observation {
         plugin: &'static str,
         /// The pod.
         pod: Arc<Pod>,
-        /// How long.
+        /// How long the plugin took.
         took: Duration,
     },
     /// A plugin asked for something that is not done.
     ActsRefused {
         /// The plugin.
         plugin: &'static str,
-        /// How many things.
+        /// How many things were asked for and are not done.
         acts: usize,
-        /// Why.
+        /// Why they are not done.
         refusal: Refusal,
     },
-    /// Facts became too old, and are gone: nobody told them again.
+    /// Facts became too old, and are gone: no answer to the query told them again.
     FactsExpired {
         /// The query.
         query: String,
-        /// How many.
+        /// How many facts are gone.
         facts: usize,
     },
-    /// Somebody outside was asked about a pod.
+    /// A question of a plugin about a pod was asked outside.
     QuestionAsked {
         /// The name of the question.
         question: String,
@@ -223,7 +223,7 @@ pub enum Observation {
 /// Why something is not done that a plugin asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It was too much.
+    /// The plugin asked for too much in one step.
     TooMany,
     /// It wants to be woken, and does not observe.
     NotObserving,

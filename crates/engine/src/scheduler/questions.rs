@@ -14,7 +14,7 @@ use super::replacing::EndAttempt;
 use super::{Scheduler, Ticket};
 use crate::decision::Decision;
 
-/// For so many pods somebody is asked at a time. If there are so many, no further pod is tried until one of them is answered, or has waited
+/// For so many pods questions are asked at a time. If there are so many, no further pod is tried until one of them is answered, or has waited
 /// long enough.
 const INQUIRIES_MAX: usize = 256;
 

@@ -61,7 +61,7 @@ pub(super) struct Waiting {
     flushed_at: Option<Timestamp>,
     /// The number of the first happening after it was taken to be tried.
     marker: u64,
-    /// Somebody asked for it to be tried again while it was being tried.
+    /// A plugin, or an eviction that failed, asked for it to be tried again while it was being tried.
     is_wanted: bool,
 }
 
@@ -127,7 +127,7 @@ impl Waiting {
         } else {
             patience.initial_backoff.saturating_mul(1 << doublings)
         };
-        Some(whole_seconds(self.queued.queued_at.after(duration)))
+        Some(self.queued.queued_at.after(duration).seconds())
     }
 
     /// How long ago its attempt began.
@@ -141,12 +141,8 @@ impl Waiting {
     }
 
     fn is_backing_off(&self, patience: &Patience, now: Timestamp) -> bool {
-        self.backoff_end(patience).is_some_and(|end| end >= whole_seconds(now))
+        self.backoff_end(patience).is_some_and(|end| end >= now.seconds())
     }
-}
-
-fn whole_seconds(time: Timestamp) -> i64 {
-    time.nanoseconds().div_euclid(1_000_000_000)
 }
 
 impl Queue {
@@ -334,7 +330,7 @@ impl Queue {
         Some(slot)
     }
 
-    /// Takes a certain pod to be tried, wherever it waits and whoever holds it back; none if it does not wait.
+    /// Takes a certain pod to be tried, wherever it waits and whatever gate holds it back; none if it does not wait.
     pub(super) fn take(&mut self, context: &QueueContext<'_>, uid: &str) -> Option<Slot> {
         let slot = self.by_uid.get(uid).copied().filter(|slot| self.get(*slot).place != Place::InFlight)?;
         self.begin(context, slot);
@@ -506,7 +502,7 @@ impl Queue {
         self.enter(context, slot, place, event);
     }
 
-    /// Puts a pod among those that wait, or are tried next, unless somebody holds it back.
+    /// Puts a pod among those that wait, or are tried next, unless a gate holds it back.
     fn enter(&mut self, context: &QueueContext<'_>, slot: Slot, place: Place, event: QueueEvent) {
         let gate = context.gate(self.get(slot));
         let waiting = self.get_mut(slot);

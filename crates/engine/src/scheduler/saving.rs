@@ -17,16 +17,16 @@ pub const SAVE_INTERVAL: Duration = Duration::from_secs(10);
 pub enum MemoriesKept {
     /// They were written: so many bytes.
     Saved {
-        /// How many bytes.
+        /// How many bytes were written.
         bytes: usize,
-        /// When.
+        /// When they were written.
         at: Timestamp,
-        /// Whether somebody else had written meanwhile, and was overwritten.
+        /// Whether another replica had written meanwhile, and was overwritten.
         had_conflict: bool,
     },
     /// They could not be written. That is tried again.
     NotSaved {
-        /// Why.
+        /// Why they could not be written.
         error: String,
     },
     /// One of them is not among what was written.
@@ -35,7 +35,7 @@ pub enum MemoriesKept {
         plugin: &'static str,
         /// Its name.
         memory: &'static str,
-        /// Why.
+        /// Why it is not among what was written.
         reason: String,
     },
     /// What was saved was read, and those of it restored that could be.
@@ -47,7 +47,7 @@ pub enum MemoriesKept {
     Dropped(DroppedMemory),
     /// What was saved could not be read in time. The scheduler begins without.
     NotLoaded {
-        /// Why.
+        /// Why what was saved could not be read.
         error: String,
     },
 }

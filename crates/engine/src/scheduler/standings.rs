@@ -3,6 +3,7 @@
 use supercargo_model::Standing;
 
 use super::Scheduler;
+use super::binding::Binding;
 
 impl Scheduler {
     /// Says of every pod that is not bound where it stands: plugins read something else now.
@@ -11,7 +12,8 @@ impl Scheduler {
         for (pod, standing) in self.queue.all_standings() {
             self.engine.cluster.set_standing(&pod, standing);
         }
-        for pod in self.bindings.iter().filter_map(|binding| binding.pod_at_permit()) {
+        let at_permit = self.bindings.iter().filter(|binding| binding.waits_at_permit());
+        for pod in at_permit.map(Binding::pod) {
             self.engine.cluster.set_standing(pod, Standing::AtPermit);
         }
     }

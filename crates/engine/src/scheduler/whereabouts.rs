@@ -46,17 +46,17 @@ pub enum PodPlace {
         since: Timestamp,
         /// The plugin that holds it back; none if it is the scheduler itself.
         plugin: Option<&'static str>,
-        /// Why.
+        /// Why it is not tried.
         reason: String,
     },
     /// It is being tried: extenders are asked about it.
     Tried {
-        /// Since when.
+        /// When the attempt began.
         since: Timestamp,
     },
     /// It has a node, and waits to be permitted to go there.
     Permit {
-        /// The node.
+        /// The node that it was given.
         node: Arc<str>,
         /// The plugins that have not allowed it yet.
         plugins: Vec<&'static str>,
@@ -65,16 +65,16 @@ pub enum PodPlace {
     },
     /// It has a node, and its PreBind plugins prepare what it needs there.
     PreBind {
-        /// The node.
+        /// The node that it was given.
         node: Arc<str>,
-        /// Since when.
+        /// When its binding began.
         since: Timestamp,
     },
     /// It is being bound.
     Binding {
-        /// To this node.
+        /// The node that it is being bound to.
         node: Arc<str>,
-        /// Since when.
+        /// When its binding began.
         since: Timestamp,
     },
     /// It may have been bound, or not: the API server is asked until that is known. Its room stays taken.

@@ -201,7 +201,7 @@ fn is_among_best(node: &str, placement: &Placement) -> bool {
 
 /// A point in time, to the second.
 fn second(time: Timestamp) -> String {
-    Timestamp::from_seconds(time.nanoseconds().div_euclid(1_000_000_000)).to_string()
+    Timestamp::from_seconds(time.seconds()).to_string()
 }
 
 /// A span of time in its two largest units, as kubectl has it.

@@ -43,7 +43,7 @@ pub struct UnsavedMemory {
     pub plugin: &'static str,
     /// Its name.
     pub memory: &'static str,
-    /// Why, for people.
+    /// Why it could not be saved, for people.
     pub reason: String,
 }
 
@@ -54,7 +54,7 @@ pub struct DroppedMemory {
     pub plugin: &'static str,
     /// Its name; that of the entry if no plugin remembers it, or none can be told.
     pub memory: String,
-    /// Why.
+    /// Why it is not restored.
     pub reason: DropReason,
 }
 

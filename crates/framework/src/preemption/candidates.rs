@@ -54,7 +54,7 @@ struct Emptied<'a> {
     stage: Box<dyn NodeRehearsal + 'a>,
 }
 
-/// Who cannot stay.
+/// The pods that cannot stay on a node.
 struct Reprieve {
     victims: Vec<Arc<Pod>>,
     /// How many of them the filters had let stay, and only the rules did not.
@@ -74,7 +74,7 @@ struct Finding {
 enum Refusal {
     /// Nobody may. The words on that may name the pod that asks.
     Nobody,
-    /// This was said.
+    /// The status that a plugin gave.
     Said(Status),
 }
 

@@ -286,7 +286,7 @@ pub fn may_preempt<R: PreemptionRules + ?Sized>(
 /// starts, goes by name.
 pub fn by_importance(a: &Pod, b: &Pod) -> Ordering {
     let by_start = || match (a.started_at, b.started_at) {
-        (Some(a_start), Some(b_start)) => a_start.cmp(&b_start).then_with(|| by_key(a, b)),
+        (Some(a_start), Some(b_start)) => a_start.cmp(&b_start).then_with(|| a.compare_keys(b)),
         (Some(_), None) => Ordering::Less,
         (None, Some(_)) => Ordering::Greater,
         (None, None) => Ordering::Equal,
@@ -375,7 +375,7 @@ fn without_result(status: Status) -> PostFilterResult {
     PostFilterResult { status, ..PostFilterResult::default() }
 }
 
-/// Says who says it.
+/// Puts the prefix that the rules give before the message.
 fn prefixed<R: PreemptionRules + ?Sized>(rules: &R, mut result: PostFilterResult) -> PostFilterResult {
     if !result.status.reasons().is_empty() {
         let message = format!("{}{}", rules.message_prefix(), result.status.message());
@@ -406,11 +406,6 @@ fn fruitless<'a>(
         nomination: Nomination::Clear,
         victims: Vec::new(),
     }
-}
-
-/// As the keys compare, without making them where the namespace is the same.
-fn by_key(a: &Pod, b: &Pod) -> Ordering {
-    if a.namespace == b.namespace { a.name.cmp(&b.name) } else { a.key().cmp(&b.key()) }
 }
 
 /// As the API machinery writes several errors: one that repeats is said once.

@@ -41,9 +41,9 @@ pub struct Series {
 /// A value, and when it was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// When.
+    /// When it was measured.
     pub at: Timestamp,
-    /// What; never infinite, and always a number.
+    /// The value; never infinite, and always a number.
     pub value: f64,
 }
 

@@ -403,17 +403,17 @@ impl Cluster {
             None => {
                 let node = self.node_facts(name.clone(), words);
                 let usage = self.homeless.remove(&name).unwrap_or_default();
-                let place = self.place(NodeRow { node, usage });
-                for pod in self.state.nodes.get(place.0 as usize).usage.pods() {
-                    self.state.claims.add(pod, place);
+                let row = self.take_row(NodeRow { node, usage });
+                for pod in self.state.nodes.get(row.0 as usize).usage.pods() {
+                    self.state.claims.add(pod, row);
                 }
-                Arc::make_mut(&mut self.state.rows_by_name).insert(name, place);
-                self.gather_facts(place, words.name());
-                let zone = zone_of(&self.state.node(place));
-                self.zones.add(&zone, place);
+                Arc::make_mut(&mut self.state.rows_by_name).insert(name, row);
+                self.gather_facts(row, words.name());
+                let zone = zone_of(&self.state.node(row));
+                self.zones.add(&zone, row);
                 self.order_is_stale = true;
-                self.changes.note(Change::Node { row: place, census: true });
-                place
+                self.changes.note(Change::Node { row, census: true });
+                row
             }
         }
     }
@@ -536,14 +536,15 @@ impl Cluster {
         self.add_pod(pod)
     }
 
-    fn place(&mut self, row: NodeRow) -> Row {
-        if let Some(place) = self.free_rows.pop() {
-            *self.state.nodes.get_mut(place.0 as usize) = row;
-            return place;
+    /// Puts a node into a free row, or into a new one.
+    fn take_row(&mut self, node_row: NodeRow) -> Row {
+        if let Some(row) = self.free_rows.pop() {
+            *self.state.nodes.get_mut(row.0 as usize) = node_row;
+            return row;
         }
-        let place = Row(u32::try_from(self.state.nodes.len()).expect("a cluster has fewer than 2^32 nodes"));
-        self.state.nodes.push(row);
-        place
+        let row = Row(u32::try_from(self.state.nodes.len()).expect("a cluster has fewer than 2^32 nodes"));
+        self.state.nodes.push(node_row);
+        row
     }
 
     fn node_facts(&mut self, name: Arc<str>, words: &NodeWords) -> Node {

@@ -79,9 +79,9 @@ pub struct StandingPod {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Book {
     counted: Arc<CountedPods>,
-    /// The place of each group that has pods and a label in common, in the order of their keys.
+    /// Which group has the pods of a label's value in a namespace, by its place in `groups`.
     places: Arc<BTreeMap<GroupKey, usize>>,
-    /// The place of each group that has only a namespace in common.
+    /// Which group has all pods of a namespace.
     namespaces: Arc<BTreeMap<Arc<str>, usize>>,
     groups: Rows<Arc<Group>>,
 }
@@ -316,8 +316,8 @@ impl Book {
     }
 
     /// Counts a pod that is not counted. Where it is counted.
-    fn add(&mut self, standing: &StandingPod, places: &mut Places) -> PlacesOfPod {
-        let (pod, counted) = (&standing.pod, self.counted.clone());
+    fn add(&mut self, known: &StandingPod, places: &mut Places) -> PlacesOfPod {
+        let (pod, counted) = (&known.pod, self.counted.clone());
         let mut of_pod = PlacesOfPod::default();
         if counted.by_namespace {
             let place = self.namespaces.get(&pod.namespace).copied().unwrap_or_else(|| {
@@ -326,7 +326,7 @@ impl Book {
                 self.group_mut(place).placed = Some(PlacedRequests::default());
                 place
             });
-            self.group_mut(place).add(standing);
+            self.group_mut(place).add(known);
             of_pod.namespace = Some(place);
         }
         for (key, value) in counted.labels_of(pod) {
@@ -337,23 +337,23 @@ impl Book {
                 place
             });
             places.note(place);
-            self.group_mut(place).add(standing);
+            self.group_mut(place).add(known);
             of_pod.labels.push(place);
         }
         of_pod
     }
 
-    fn remove(&mut self, Known { standing, groups }: &Known, places: &mut Places) {
-        let (pod, counted) = (&standing.pod, self.counted.clone());
+    fn remove(&mut self, Known { standing: known, groups }: &Known, places: &mut Places) {
+        let (pod, counted) = (&known.pod, self.counted.clone());
         if let Some(place) = groups.namespace
-            && self.group_mut(place).remove(standing)
+            && self.group_mut(place).remove(known)
         {
             Arc::make_mut(&mut self.namespaces).remove(&pod.namespace);
             places.free.push(place);
         }
         for (&place, (key, value)) in groups.labels.iter().zip(counted.labels_of(pod)) {
             places.note(place);
-            if self.group_mut(place).remove(standing) {
+            if self.group_mut(place).remove(known) {
                 let parts: &dyn NamesGroup = &(value, key, &*pod.namespace);
                 Arc::make_mut(&mut self.places).remove(parts);
                 places.free.push(place);
@@ -400,25 +400,25 @@ fn free_place(groups: &mut Rows<Arc<Group>>, free: &mut Vec<usize>) -> usize {
     })
 }
 
-/// Whether a pod has gates in its spec, and so is not bound, whatever anybody makes of them.
-fn has_gates(standing: &StandingPod) -> bool {
-    !standing.pod.spec.scheduling_gates.is_empty()
+/// Whether a pod has gates in its spec, and so is not bound, even if a plugin opens them.
+fn has_gates(known: &StandingPod) -> bool {
+    !known.pod.spec.scheduling_gates.is_empty()
 }
 
-fn has_succeeded(standing: &StandingPod) -> bool {
-    standing.pod.phase() == PodPhase::Succeeded
+fn has_succeeded(known: &StandingPod) -> bool {
+    known.pod.phase() == PodPhase::Succeeded
 }
 
 impl Group {
-    fn add(&mut self, standing: &StandingPod) {
-        self.count(standing);
-        self.pods.insert(standing.pod.uid.clone(), standing.clone());
+    fn add(&mut self, known: &StandingPod) {
+        self.count(known);
+        self.pods.insert(known.pod.uid.clone(), known.clone());
     }
 
     /// True if no pod is left; then nothing else is, either.
-    fn remove(&mut self, standing: &StandingPod) -> bool {
-        if self.pods.remove(&standing.pod.uid).is_some() {
-            self.discount(standing);
+    fn remove(&mut self, known: &StandingPod) -> bool {
+        if self.pods.remove(&known.pod.uid).is_some() {
+            self.discount(known);
         }
         if self.pods.is_empty() {
             *self = Group::default();
@@ -427,34 +427,34 @@ impl Group {
     }
 
     fn replace(&mut self, before: &StandingPod, now: &StandingPod) {
-        if let Some(known) = self.pods.get_mut(&now.pod.uid) {
-            known.clone_from(now);
+        if let Some(pod) = self.pods.get_mut(&now.pod.uid) {
+            pod.clone_from(now);
             self.discount(before);
             self.count(now);
         }
     }
 
-    fn count(&mut self, standing: &StandingPod) {
-        *self.counts.of_mut(standing.standing) += 1;
-        self.with_gates += usize::from(has_gates(standing));
-        self.succeeded += usize::from(has_succeeded(standing));
-        if standing.standing.has_node()
+    fn count(&mut self, known: &StandingPod) {
+        *self.counts.of_mut(known.standing) += 1;
+        self.with_gates += usize::from(has_gates(known));
+        self.succeeded += usize::from(has_succeeded(known));
+        if known.standing.has_node()
             && let Some(placed) = &mut self.placed
         {
-            placed.requests.add(&standing.pod.requests().resources);
-            placed.plain.add(standing.pod.spec.plain_requests());
+            placed.requests.add(&known.pod.requests().resources);
+            placed.plain.add(known.pod.spec.plain_requests());
         }
     }
 
-    fn discount(&mut self, standing: &StandingPod) {
-        *self.counts.of_mut(standing.standing) -= 1;
-        self.with_gates -= usize::from(has_gates(standing));
-        self.succeeded -= usize::from(has_succeeded(standing));
-        if standing.standing.has_node()
+    fn discount(&mut self, known: &StandingPod) {
+        *self.counts.of_mut(known.standing) -= 1;
+        self.with_gates -= usize::from(has_gates(known));
+        self.succeeded -= usize::from(has_succeeded(known));
+        if known.standing.has_node()
             && let Some(placed) = &mut self.placed
         {
-            placed.requests.subtract(&standing.pod.requests().resources);
-            placed.plain.subtract(standing.pod.spec.plain_requests());
+            placed.requests.subtract(&known.pod.requests().resources);
+            placed.plain.subtract(known.pod.spec.plain_requests());
         }
     }
 }

@@ -11,6 +11,7 @@ mod requests;
 mod spec;
 mod words;
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 pub use affinity::{PodAffinity, PodAffinityTerm, TermNamespaces, WeightedPodAffinityTerm};
@@ -145,6 +146,13 @@ impl Pod {
     /// `namespace/name`, as people write it.
     pub fn key(&self) -> String {
         format!("{}/{}", self.namespace, self.name)
+    }
+
+    /// As the keys of the two compare, without making them where the namespace is the same; most pods of one share its text. Two
+    /// namespaces cannot be compared by themselves, as `/` sorts after `-`: `a-b/pod` comes before `a/pod`.
+    pub fn compare_keys(&self, other: &Pod) -> Ordering {
+        let is_same = Arc::ptr_eq(&self.namespace, &other.namespace) || self.namespace == other.namespace;
+        if is_same { self.name.cmp(&other.name) } else { self.key().cmp(&other.key()) }
     }
 }
 

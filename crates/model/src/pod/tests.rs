@@ -142,3 +142,18 @@ fn pods_share_a_spec_exactly_if_they_ask_for_the_same() {
         );
     }
 }
+
+#[test]
+fn keys_compare_as_their_texts() {
+    let empty = json!({});
+    let named = [("a", "y"), ("a", "z"), ("a-b", "x"), ("a.b", "x"), ("b", "x")].map(|(namespace, name)| {
+        let mut pod = pod(false, &empty, &empty);
+        (pod.namespace, pod.name) = (namespace.into(), name.into());
+        pod
+    });
+    for a in &named {
+        for b in &named {
+            assert_eq!(a.compare_keys(b), a.key().cmp(&b.key()), "{} and {}", a.key(), b.key());
+        }
+    }
+}

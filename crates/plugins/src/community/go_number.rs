@@ -15,7 +15,7 @@ pub(super) fn float(text: &str) -> Option<f64> {
         Some(value) => value?,
         None => digits.parse().ok()?,
     };
-    // Whoever writes infinity in letters has it.
+    // `Inf` in letters is meant to be infinite; digits that come to it are too large.
     let is_too_large = value.is_infinite() && digits.bytes().any(|byte| byte.is_ascii_digit());
     (!is_too_large).then_some(value)
 }

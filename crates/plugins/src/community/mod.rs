@@ -3,14 +3,15 @@
 //!
 //! CrossNodePreemption is not among them: upstream has not compiled it since the preemption API moved.
 
-pub mod capacity_scheduling;
+mod capacity_scheduling;
+mod controllers;
 pub mod coscheduling;
 mod definitions;
 mod go_number;
 pub mod network_aware;
 mod network_overhead;
 mod node_metadata;
-pub mod node_resource_topology_match;
+mod node_resource_topology_match;
 mod node_resources_allocatable;
 mod normalize;
 mod pod_state;
@@ -22,12 +23,17 @@ mod sysched;
 mod topological_sort;
 mod trimaran;
 
-pub use capacity_scheduling::CapacityScheduling;
+pub use capacity_scheduling::{
+    CapacityScheduling, ElasticQuota, ElasticQuotaSpec, ElasticQuotaStatus, OldElasticQuota,
+};
 pub use coscheduling::Coscheduling;
 pub use definitions::{Definition, definitions};
 pub use network_overhead::{MeasurementMap, NetworkOverhead, NetworkOverheadArgs};
 pub use node_metadata::{NodeMetadata, NodeMetadataArgs};
-pub use node_resource_topology_match::NodeResourceTopologyMatch;
+pub use node_resource_topology_match::{
+    NodeResourceTopology, NodeResourceTopologyMatch, NodeResourceTopologyMatchArgs, TopologyCacheArgs,
+    TopologyScoringStrategy,
+};
 pub use node_resources_allocatable::{
     NodeResourcesAllocatable, NodeResourcesAllocatableArgs, ResourceWeight,
 };

@@ -1,4 +1,4 @@
-//! What plugins of the community say where preemption finds nobody.
+//! What plugins of the community say where preemption finds no victims.
 
 use supercargo_framework::{Cycle, Status};
 use supercargo_model::NodeRef;

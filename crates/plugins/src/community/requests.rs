@@ -6,9 +6,13 @@ use supercargo_model::{PodSpec, ResourceList};
 
 /// The sum of the containers, raised to each init container, and the overhead on top. Unlike [`PodSpec::requests`], init containers
 /// that go on running are not added to the others, and what the pod asks for as a whole does not count: the plugins of the
-/// community have learnt of neither.
+/// community have learnt of neither. The same rule as [`PodSpec::plain_requests`], by name instead of by column.
 pub fn plain_requests(spec: &PodSpec) -> ResourceList {
-    plain_sum(spec, |container| &container.resources.requests)
+    let mut sum = ResourceList::default();
+    spec.containers.iter().for_each(|container| sum.add(&container.resources.requests));
+    spec.init_containers.iter().for_each(|container| sum.raise_to(&container.resources.requests));
+    sum.add(&spec.overhead);
+    sum
 }
 
 /// How much cpu, in thousandths of a core, and memory, in bytes, come of that.
@@ -44,14 +48,6 @@ fn amounts_in(list: &ResourceList) -> [i64; 2] {
         }
     }
     amounts
-}
-
-fn plain_sum(spec: &PodSpec, amounts: impl Fn(&Container) -> &ResourceList) -> ResourceList {
-    let mut sum = ResourceList::default();
-    spec.containers.iter().for_each(|container| sum.add(amounts(container)));
-    spec.init_containers.iter().for_each(|container| sum.raise_to(amounts(container)));
-    sum.add(&spec.overhead);
-    sum
 }
 
 #[cfg(test)]

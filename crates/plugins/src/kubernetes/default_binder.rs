@@ -1,3 +1,5 @@
+//! DefaultBinder: binds a pod through the API server.
+
 use supercargo_framework::{Bind, Cycle, Effect, Extensions, NoArgs, Plugin, Reads, Step, Writes};
 use supercargo_model::NodeRef;
 

@@ -1,3 +1,5 @@
+//! DynamicResources: holds back pods with resource claims, for which nothing is allocated yet.
+
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
     Actions, Acts, Args, ClusterEvent, Context, Cycle, Enqueue, Extensions, FieldProblems, Filter, NodeScore,

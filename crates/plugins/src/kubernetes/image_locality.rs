@@ -1,3 +1,5 @@
+//! ImageLocality: nodes that have a pod's images already.
+
 use supercargo_framework::{
     ColumnView, Cycle, Extensions, MAX_NODE_SCORE, NoArgs, NodeField, Normalization, Plugin, PodField, Reads,
     RowScore, Score, Status,

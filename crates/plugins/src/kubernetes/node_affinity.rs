@@ -1,3 +1,5 @@
+//! NodeAffinity: nodes by the labels that a pod requires or prefers.
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use supercargo_framework::{

@@ -1,3 +1,5 @@
+//! NodeDeclaredFeatures: pods go where nodes declare what they need.
+
 use supercargo_framework::{
     Actions, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, Filter, Hint, NoArgs, NodeField,
     Plugin, PodField, PreFilter, PreFilterResult, Reads, Status,

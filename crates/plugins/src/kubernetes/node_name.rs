@@ -1,3 +1,5 @@
+//! NodeName: a pod that names its node goes to no other.
+
 use supercargo_framework::{
     Actions, ClusterEvent, Cycle, Enqueue, Extensions, Filter, NoArgs, NodeField, Plugin, PodField, Reads,
     Status,

@@ -1,3 +1,5 @@
+//! NodePorts: a pod's host ports are free on its node.
+
 use std::sync::Arc;
 
 use supercargo_framework::{

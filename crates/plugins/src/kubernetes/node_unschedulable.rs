@@ -1,3 +1,5 @@
+//! NodeUnschedulable: pods keep off nodes that are cordoned.
+
 use supercargo_framework::{
     Actions, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, Filter, Hint, NoArgs, NodeField,
     Plugin, PodField, Reads, Status,

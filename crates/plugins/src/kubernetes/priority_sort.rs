@@ -1,3 +1,5 @@
+//! PrioritySort: the queue by priority, then by time.
+
 use supercargo_framework::{
     Context, Extensions, NoArgs, Plugin, PodField, QueueRank, QueueSort, QueuedPod, Reads,
 };

@@ -1,3 +1,5 @@
+//! SchedulingGates: pods with gates stay out of the queue.
+
 use supercargo_framework::{
     Actions, Change, ClusterEvent, Context, Enqueue, Extensions, Hint, NoArgs, Plugin, PodField, PreEnqueue,
     Reads, Status,

@@ -1,3 +1,5 @@
+//! TaintToleration: pods keep off nodes whose taints they do not tolerate.
+
 use supercargo_framework::{
     Actions, Change, ClusterEvent, Context, Cycle, Enqueue, Extensions, Filter, Hint, NoArgs, NodeField,
     NodeScore, Normalization, Plugin, PodField, PreScore, Reads, Score, Status,

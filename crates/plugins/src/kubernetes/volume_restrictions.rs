@@ -1,3 +1,5 @@
+//! VolumeRestrictions: pods that cannot share a disk are kept apart.
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! VolumeZone: pods stay in the zones and regions of their volumes.
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

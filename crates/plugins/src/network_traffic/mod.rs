@@ -1,4 +1,4 @@
-//! Nodes with little network traffic, or those that a learning agent suggests.
+//! NetworkTraffic: nodes with little network traffic, or those that a learning agent suggests.
 
 mod args;
 

@@ -97,14 +97,14 @@ impl Line {
         let controller = state.controllers.get(&pod.controller)?;
         let measured = Measured::of(controller, Some(Reference::of(pod, controller, now)), now);
         Some(Line {
-            at_seconds: seconds(now),
+            at_seconds: now.seconds(),
             namespace: pod.controller.namespace.clone(),
             pod: pod.name.clone(),
             controller: pod.controller.name.clone(),
             slo: pod.slo,
             slot: pod.slot,
             approach: controller.approach,
-            created_seconds: seconds(pod.life.created),
+            created_seconds: pod.life.created.seconds(),
             waiting_ms: milliseconds(pod.life.waiting(now)),
             binding_ms: milliseconds(pod.life.binding()),
             running_ms: milliseconds(pod.life.running(now)),
@@ -145,10 +145,6 @@ fn quoted(value: &str) -> String {
     } else {
         value.to_owned()
     }
-}
-
-fn seconds(time: Timestamp) -> i64 {
-    time.nanoseconds().div_euclid(1_000_000_000)
 }
 
 fn milliseconds(length: Nanoseconds) -> i64 {

@@ -1,4 +1,4 @@
-//! Pods go first whose controllers are about to run less than they were promised.
+//! QosAware: pods go first whose controllers are about to run less than they were promised.
 
 mod args;
 mod books;

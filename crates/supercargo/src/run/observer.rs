@@ -16,7 +16,6 @@ use super::decisions::SharedJournal;
 
 /// What upstream calls the pods that are being tried, among the events that are kept for them.
 const POD_POPPED: &str = "PodPopped";
-const NANOSECONDS_A_SECOND: i64 = 1_000_000_000;
 
 /// Counts what it hears, and notes what was decided.
 pub(super) struct RunObserver {
@@ -260,22 +259,23 @@ impl Observer for RunObserver {
         let QueryAsked { query, result, took, bytes, taken, now } = asked;
         self.metrics.query_asked(query, result, took);
         let Some(taken) = taken else { return };
-        self.metrics.query_answered(query, bytes, now.nanoseconds() / 1_000_000_000);
+        self.metrics.query_answered(query, bytes, now.seconds());
         for (reason, times) in taken.left_out.iter() {
             self.metrics.query_left_out(query, reason.label(), times);
         }
     }
 
     fn kept(&mut self, kept: &MemoriesKept) {
-        let seconds = |time: Timestamp| time.nanoseconds().div_euclid(NANOSECONDS_A_SECOND);
         let metrics = &mut self.metrics;
         match kept {
             MemoriesKept::Saved { bytes, at, had_conflict } => {
-                metrics.memories_saved(*bytes, seconds(*at), *had_conflict);
+                metrics.memories_saved(*bytes, at.seconds(), *had_conflict);
             }
             MemoriesKept::NotSaved { .. } => metrics.memories_not_saved(),
             MemoriesKept::Unsaved { plugin, memory, .. } => metrics.memory_unsaved(plugin, memory),
-            MemoriesKept::Loaded { saved_at } => metrics.memories_loaded(true, saved_at.map(seconds)),
+            MemoriesKept::Loaded { saved_at } => {
+                metrics.memories_loaded(true, saved_at.map(Timestamp::seconds));
+            }
             MemoriesKept::NotLoaded { .. } => metrics.memories_loaded(false, None),
             MemoriesKept::Dropped(dropped) => metrics.memory_dropped(dropped.plugin, dropped.reason.label()),
         }

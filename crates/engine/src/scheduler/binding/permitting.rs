@@ -133,7 +133,7 @@ impl Scheduler {
             Some(PermitDecision::Reject(status)) => Thought::Refused(failure(&status, plugin, "Permit")),
             Some(PermitDecision::Wait { until, events }) => {
                 let wait = PermitWait::new(plugin, until, events, began, now);
-                // Whoever waits until a time that has passed would be asked again and again.
+                // A plugin whose wait has ended already would be asked again and again.
                 if wait.deadline > now { Thought::Waits(wait) } else { Thought::Unchanged }
             }
         }

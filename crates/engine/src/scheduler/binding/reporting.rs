@@ -62,7 +62,7 @@ impl Scheduler {
     /// What a binding was at when it failed.
     pub(super) fn observe_failed(&mut self, uid: &str, failure: &Failure, now: Timestamp) {
         let Some(binding) = self.bindings.get(uid) else { return };
-        let status = if failure.is_rejected { "Unschedulable" } else { "Error" };
+        let status = failure.status();
         let point = match &binding.stage {
             Stage::Permit(_) => {
                 let took = now.since(binding.began);
@@ -84,11 +84,7 @@ impl Scheduler {
         began: Duration,
     ) {
         let took = self.stopwatch.since(began);
-        let status = match result {
-            Ok(_) => "Success",
-            Err(failure) if failure.is_rejected => "Unschedulable",
-            Err(_) => "Error",
-        };
+        let status = result.as_ref().map_or_else(Failure::status, |_| "Success");
         self.observe_point(point, pod, status, took);
     }
 

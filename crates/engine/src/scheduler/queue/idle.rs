@@ -14,7 +14,7 @@ use crate::scheduler::queue_context::{Gate, QueueContext};
 /// The pods that wait for something to happen.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Idle {
-    /// As many as there are sets of plugins that reject pods together, which are few. What is nobody's reason any more is used again.
+    /// As many as there are sets of plugins that reject pods together, which are few. A reason for which no pod waits any more is used again.
     reasons: Vec<Reason>,
     len: usize,
 }
@@ -72,32 +72,32 @@ impl Reason {
         self.alone.iter().chain(sets.flatten()).copied()
     }
 
-    fn insert(&mut self, slot: Slot, set: Option<PodSetId>) {
-        let place = match set {
+    fn insert(&mut self, slot: Slot, id: Option<PodSetId>) {
+        let slots = match id {
             None => &mut self.alone,
             Some(id) => match self.in_vain.get_mut(&id) {
-                Some(set) => set,
+                Some(slots) => slots,
                 None => self.hopeful.entry(id).or_default(),
             },
         };
-        place.insert(slot);
+        slots.insert(slot);
         self.len += 1;
     }
 
-    fn remove(&mut self, slot: Slot, set: Option<PodSetId>) {
+    fn remove(&mut self, slot: Slot, id: Option<PodSetId>) {
         self.len -= 1;
-        let Some(id) = set else {
+        let Some(id) = id else {
             self.alone.remove(&slot);
             return;
         };
-        if let Some(set) = self.hopeful.get_mut(&id) {
-            set.remove(&slot);
-            if set.is_empty() {
+        if let Some(slots) = self.hopeful.get_mut(&id) {
+            slots.remove(&slot);
+            if slots.is_empty() {
                 self.hopeful.remove(&id);
             }
-        } else if let Some(set) = self.in_vain.get_mut(&id) {
-            set.remove(&slot);
-            if set.is_empty() {
+        } else if let Some(slots) = self.in_vain.get_mut(&id) {
+            slots.remove(&slot);
+            if slots.is_empty() {
                 self.in_vain.remove(&id);
             }
         }
@@ -141,7 +141,7 @@ impl Idle {
         self.len -= 1;
     }
 
-    /// The reasons that somebody has, with one of the pods that wait for it.
+    /// One pod of each reason for which any pod waits.
     pub(super) fn examples(&self) -> impl Iterator<Item = Slot> {
         self.reasons.iter().filter_map(Reason::example)
     }
@@ -175,8 +175,8 @@ impl Idle {
         slots
     }
 
-    /// Something has become of pods that wait together.
-    fn hope(&mut self, id: PodSetId) {
+    /// Pods of this set changed: events may help those that wait with them again.
+    fn reconsider(&mut self, id: PodSetId) {
         for reason in self.reasons.iter_mut().filter(|reason| !reason.in_vain.is_empty()) {
             if let Some(set) = reason.in_vain.remove(&id) {
                 reason.hopeful.insert(id, set);
@@ -201,7 +201,7 @@ impl Queue {
     /// These sets of pods are not what they were.
     pub(in crate::scheduler) fn sets_changed(&mut self, ids: Vec<PodSetId>) {
         if !self.idle.is_empty() {
-            ids.into_iter().for_each(|id| self.idle.hope(id));
+            ids.into_iter().for_each(|id| self.idle.reconsider(id));
         }
     }
 
@@ -210,7 +210,7 @@ impl Queue {
         if let What::Object { old, new } = &happening.what
             && let Some(object) = new.as_ref().or(old.as_ref())
         {
-            context.sets_named(&object.key).into_iter().for_each(|id| self.idle.hope(id));
+            context.sets_named(&object.key).into_iter().for_each(|id| self.idle.reconsider(id));
         }
         let pods = &self.pods;
         let hears = |slot: Slot| context.hears(super::at(pods, slot), happening.event);

@@ -1,4 +1,4 @@
-//! Other plugins: every pod is asked for anew, and nobody is lost.
+//! Other plugins: every pod is asked for anew, and none is lost.
 
 use super::ordering::Order;
 use super::{Patience, Place, Queue};

@@ -1,4 +1,4 @@
-//! Pods that somebody wants to be tried again.
+//! Pods that are to be tried again because a plugin asks for it, or because an eviction failed.
 
 use super::{Place, Queue};
 use crate::scheduler::observations::QueueEvent;

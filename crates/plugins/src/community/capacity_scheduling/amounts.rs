@@ -3,6 +3,9 @@
 use supercargo_model::names::resource;
 use supercargo_model::{ResourceList, Resources};
 
+/// The resources that are counted by column: [`Counted::Standard`] has the place of one here.
+const STANDARD: [&str; 3] = [resource::CPU, resource::MEMORY, resource::EPHEMERAL_STORAGE];
+
 /// A bound of a quota, by resource.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Bound {
@@ -45,8 +48,7 @@ impl Bound {
 
     fn of(list: Option<&ResourceList>) -> Self {
         let Some(list) = list else { return Bound::default() };
-        let names = [resource::CPU, resource::MEMORY, resource::EPHEMERAL_STORAGE];
-        let listed = names.map(|name| list.get(name).is_some());
+        let listed = STANDARD.map(|name| list.get(name).is_some());
         Bound { amounts: Resources::from_list(list), listed, ..Bound::default() }
     }
 
@@ -106,9 +108,8 @@ impl Bound {
 
     /// How much more this is than the bound, by resource, in the scheduler's units; less than 0 if there is something left.
     pub(super) fn excess(&self, much: &Resources, unlisted_is_unbounded: bool) -> Vec<(String, i64)> {
-        let names = [resource::CPU, resource::MEMORY, resource::EPHEMERAL_STORAGE];
         let bounds = self.standard(unlisted_is_unbounded);
-        let standard = names.into_iter().zip(standard(much)).zip(bounds);
+        let standard = STANDARD.into_iter().zip(standard(much)).zip(bounds);
         let standard = standard.map(|((name, amount), bound)| (name, amount.saturating_sub(bound)));
         let bound_of = |name: &str| self.amounts.scalar(name).unwrap_or(self.unlisted_scalars);
         let scalars = much.scalars().map(|(name, amount)| (name, amount.saturating_sub(bound_of(name))));

@@ -38,7 +38,7 @@ pub(super) fn background(context: &Context<'_>, pod: &Pod) -> Option<String> {
     Some([own].into_iter().chain(others).collect::<Vec<_>>().join("; "))
 }
 
-/// What a namespace has lent, and borrowed, of the resources that somebody lacks.
+/// What a namespace has lent, and borrowed, of the resources that the pod lacks.
 fn account(context: &Context<'_>, quota: Quota<'_>, lacking: &Amounts) -> Option<String> {
     let used = used_in(context, quota.namespace);
     let mut excess = quota.object.min.excess(used, context.fixes.unlisted_quota_resources);

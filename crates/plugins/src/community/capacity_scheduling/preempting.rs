@@ -43,7 +43,7 @@ impl PreemptionRules for CapacityScheduling {
     fn waits_for(&self, cycle: &Cycle<'_>, leaving: &Pod) -> bool {
         self.may_evict(cycle, leaving).is_ok_and(|may| may)
             || state_of(cycle).is_some_and(|state| {
-                // Of its own namespace it waits for less important pods, whoever had them go.
+                // Of its own namespace it waits for less important pods, whatever evicted them.
                 state.has_quota
                     && leaving.namespace == cycle.pod.namespace
                     && leaving.priority() < cycle.pod.priority()
@@ -104,12 +104,12 @@ impl PreemptionRules for CapacityScheduling {
 
     /// Where nobody else has borrowed, nobody goes for a pod that has not got its share.
     fn nobody_may_go(&self, cycle: &Cycle<'_>) -> Option<Status> {
-        let word = preempting::no_victims_anywhere(cycle)?;
+        let status = preempting::no_victims_anywhere(cycle)?;
         let state = state_of(cycle).filter(|state| state.has_quota && !state.is_over_min)?;
         let context = &cycle.context;
         let others = quotas(context).filter(|quota| *quota.namespace != *cycle.pod.namespace);
         let has_borrowed = |quota: Quota<'_>| state.has_borrowed(context, quota.namespace, quota.object);
-        (!{ others }.any(has_borrowed)).then_some(word)
+        (!{ others }.any(has_borrowed)).then_some(status)
     }
 
     fn findings_depend_on(&self, cycle: &Cycle<'_>) -> Option<Vec<u64>> {

@@ -1,25 +1,20 @@
 //! The controller of ElasticQuotas: what the running pods of each namespace use, written into the status of its quota.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use supercargo_framework::{
-    Actions, Acts, Change, ClusterEvent, Conclusion, Context, Effect, Memory, Notice, Observe, SharedMap,
-    Subject,
+    Actions, Acts, Change, ClusterEvent, Conclusion, Context, Effect, Memory, Observe, SharedMap,
 };
 use supercargo_model::pod::PodPhase;
-use supercargo_model::{Kind, KindId, ObjectKey, Quantity, ResourceList, StandingPod, Timestamp};
+use supercargo_model::{
+    Kind, KindId, Object, ObjectKey, Pod, Quantity, ResourceList, StandingPod, Timestamp,
+};
 
 use super::CapacityScheduling;
 use super::elastic_quota::{ElasticQuota, OldElasticQuota, Quota, quotas};
+use crate::community::controllers::{OLD_API_GROUP, RETRY_PAUSE, STATUS_PAUSE, notice, old_api_group};
 
-/// How long after a change a status is written: many pods change at once, and one write tells of all of them.
-const STATUS_PAUSE: Duration = Duration::from_secs(1);
-/// How long after a write that failed it is tried again.
-const RETRY_PAUSE: Duration = Duration::from_secs(10);
-/// Who tells of quotas.
+/// The `reportingController` of events on ElasticQuotas, as upstream's.
 const REPORTER: &str = "ElasticQuotaController";
 
 /// The namespaces whose quotas may say something that is not true any more.
@@ -58,10 +53,7 @@ impl Observe for CapacityScheduling {
     fn observed(&self, context: &Context<'_>, change: &Change<'_>, acts: &mut Acts<'_>) {
         match change {
             Change::Pod { old, new } => {
-                let counts_placed = context.fixes.quota_status_placed;
-                let counts = |pod: &&supercargo_model::Pod| {
-                    pod.phase() == PodPhase::Running || (counts_placed && pod.node_name.is_some())
-                };
+                let counts = |pod: &&Pod| counts(context, pod, pod.node_name.is_some());
                 if let Some(pod) = old.filter(counts).or(new.filter(counts)) {
                     mark_stale(context, &pod.namespace, acts);
                 }
@@ -99,7 +91,7 @@ impl Observe for CapacityScheduling {
     }
 }
 
-fn quota_in(object: &supercargo_model::Object) -> Option<&ElasticQuota> {
+fn quota_in(object: &Object) -> Option<&ElasticQuota> {
     object.get::<ElasticQuota>().or_else(|| object.get::<OldElasticQuota>().map(|old| &old.0))
 }
 
@@ -121,16 +113,18 @@ fn plan_wake(at: Timestamp, acts: &mut Acts<'_>) {
     }
 }
 
+/// Whether a pod counts as one that uses its quota: it runs or, with the fix `quotaStatusPlaced`, has a node.
+fn counts(context: &Context<'_>, pod: &Pod, has_node: bool) -> bool {
+    pod.phase() == PodPhase::Running || (context.fixes.quota_status_placed && has_node)
+}
+
 /// What the running pods of a namespace ask for. What the quota names is there even if nobody asks for it.
 fn used(context: &Context<'_>, quota: &Quota<'_>) -> ResourceList {
     let spec = &quota.object.spec;
     let named = spec.min.iter().chain(&spec.max).flat_map(ResourceList::iter);
     let mut used: ResourceList = named.map(|(name, _)| (name.clone(), Quantity::default())).collect();
     let pods = context.pods().by_namespace(quota.namespace);
-    let counts_placed = context.fixes.quota_status_placed;
-    let counts = |known: &&StandingPod| {
-        known.pod.phase() == PodPhase::Running || (counts_placed && known.standing.has_node())
-    };
+    let counts = |known: &&StandingPod| counts(context, &known.pod, known.standing.has_node());
     for known in pods.iter().filter(counts) {
         used.add(&known.pod.requests().list);
     }
@@ -174,9 +168,7 @@ fn warn(context: &Context<'_>, kind: KindId, key: &ObjectKey, quota: &ElasticQuo
     }
     notes.extend(duplicate(context, kind, key));
     if kind == OldElasticQuota::ID {
-        let (old, new) = (OldElasticQuota::ID.group, ElasticQuota::ID.group);
-        notes
-            .push(("OldApiGroup", format!("{old} is the old name of {new}: write the quota anew with that")));
+        notes.push((OLD_API_GROUP, old_api_group(kind, ElasticQuota::ID, "quota")));
     }
     for (reason, note) in notes {
         tell(kind, key, quota, true, reason, note, acts);
@@ -221,13 +213,5 @@ fn tell(
     note: String,
     acts: &mut Acts<'_>,
 ) {
-    acts.order(Effect::Record(Notice {
-        about: Subject::Object { kind, key: key.clone(), uid: Arc::from(&*quota.metadata.uid) },
-        reporter: Arc::from(REPORTER),
-        is_warning,
-        reason: reason.into(),
-        action: "Reconciling".into(),
-        note,
-        related: None,
-    }));
+    acts.order(notice(REPORTER, kind, key, &quota.metadata.uid, is_warning, reason, note));
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use supercargo_framework::{
     Acts, Code, Context, Cycle, News, Nomination, Permit, PermitDecision, Plugin, PostFilter,
@@ -9,12 +10,15 @@ use supercargo_framework::{
 };
 use supercargo_model::{NodeRef, Pod, Standing};
 
+use super::Coscheduling;
 use super::background;
 use super::memory::{GroupMemory, is_ahead};
 use super::pod_group::{Group, PodGroup, label_of, object_of};
 use super::resources::gap;
 use super::status::plan_wake;
-use super::{Coscheduling, STUCK_PAUSE};
+
+/// How long a group keeps its nodes though a member does not fit, until it is looked at whether another group is in its way.
+const STUCK_PAUSE: Duration = Duration::from_secs(1);
 
 impl PreFilter for Coscheduling {
     fn pre_filter(&self, cycle: &mut Cycle<'_>) -> PreFilterResult {

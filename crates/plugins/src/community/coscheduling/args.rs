@@ -73,7 +73,7 @@ impl CoschedulingArgs {
         }
     }
 
-    /// How long no member of a group is tried after one of them did not fit; none if they are.
+    /// `podGroupBackoffSeconds`; none if it is 0: then members are tried at once.
     pub(super) fn backoff(&self) -> Option<Duration> {
         (self.pod_group_backoff_seconds > 0).then(|| seconds(self.pod_group_backoff_seconds))
     }

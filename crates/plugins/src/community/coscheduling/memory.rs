@@ -20,9 +20,9 @@ const FAILURES_FORGOTTEN_AFTER: Duration = Duration::from_secs(20);
 /// What is remembered of groups, by `namespace/name`. It is lost with the process, as upstream: a restart tries every group anew.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct GroupMemory {
-    /// Until when the cluster counts as large enough for a group.
+    /// Until when the cluster counts as large enough for a group. Upstream's `permittedPG`; it has nothing to do with Permit.
     pub(super) permitted: SharedMap<String, Timestamp>,
-    /// Until when no member of a group is tried.
+    /// Until when no member of a group is tried. Upstream's `backedOffPG`.
     pub(super) backed_off: SharedMap<String, Timestamp>,
     /// What the cluster was last found to lack for a group.
     pub(super) lacking: SharedMap<String, Lack>,

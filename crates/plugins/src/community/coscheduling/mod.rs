@@ -10,8 +10,6 @@ mod resources;
 mod status;
 mod yielding;
 
-use std::time::Duration;
-
 use supercargo_framework::{Extensions, NodeField, Plugin, PodField, Reads, Writes};
 use supercargo_model::Pod;
 
@@ -21,9 +19,6 @@ use pod_group::{LABELS, label_of};
 pub use pod_group::{
     OLD_POD_GROUP_LABEL, OldPodGroup, POD_GROUP_LABEL, PodGroup, PodGroupSpec, PodGroupStatus,
 };
-
-/// How long a group keeps its nodes though a member does not fit, until it is looked at whether another group is in its way.
-const STUCK_PAUSE: Duration = Duration::from_secs(1);
 
 /// # What
 /// Pods with the label `scheduling.x-k8s.io/pod-group` belong to the PodGroup of that name in their namespace. Those that were given a

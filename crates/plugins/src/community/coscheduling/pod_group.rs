@@ -3,7 +3,9 @@
 use serde::Deserialize;
 use supercargo_framework::Context;
 use supercargo_model::wire::null_default;
-use supercargo_model::{Kind, KindId, LabelLookup, MetadataWords, Pod, PodSet, ResourceList, Standing};
+use supercargo_model::{
+    Kind, KindId, LabelLookup, MetadataWords, Pod, PodSet, ResourceList, Standing, StandingPod,
+};
 
 /// The label that says which group a pod belongs to, by name, in the namespace of the pod.
 pub const POD_GROUP_LABEL: &str = "scheduling.x-k8s.io/pod-group";
@@ -155,14 +157,14 @@ impl<'a> Group<'a> {
     }
 
     /// The members that wait at Permit. Where none does, nobody is looked at.
-    pub(super) fn at_permit(&self) -> impl Iterator<Item = &'a supercargo_model::StandingPod> {
+    pub(super) fn at_permit(&self) -> impl Iterator<Item = &'a StandingPod> {
         let waits = self.count(Standing::AtPermit) > 0;
         let members = self.members.iter().flatten().filter(move |_| waits).flat_map(PodSet::iter);
         members.filter(|member| member.standing == Standing::AtPermit)
     }
 
     /// Its members, wherever they stand.
-    pub(super) fn members(&self) -> impl Iterator<Item = &'a supercargo_model::StandingPod> {
+    pub(super) fn members(&self) -> impl Iterator<Item = &'a StandingPod> {
         self.members.iter().flatten().flat_map(PodSet::iter)
     }
 

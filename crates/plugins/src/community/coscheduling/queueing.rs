@@ -1,8 +1,5 @@
 //! The order in which pods of groups are tried, and what wakes them.
 
-use std::cmp::Ordering;
-use std::sync::Arc;
-
 use supercargo_framework::{
     Actions, Change, ClusterEvent, Context, Enqueue, Hint, OrderChanges, QueueRank, QueueSort, QueuedPod,
     TieBreak,
@@ -15,7 +12,7 @@ use super::pod_group::{Group, OldPodGroup, PodGroup, label_of, object_of};
 
 impl QueueSort for Coscheduling {
     fn less(&self, context: &Context<'_>, a: &QueuedPod, b: &QueuedPod) -> bool {
-        rank(context, a).cmp(&rank(context, b)).then_with(|| by_name(a, b)).is_lt()
+        rank(context, a).cmp(&rank(context, b)).then_with(|| a.pod.compare_keys(&b.pod)).is_lt()
     }
 
     fn rank(&self, context: &Context<'_>, pod: &QueuedPod) -> Option<QueueRank> {
@@ -23,7 +20,7 @@ impl QueueSort for Coscheduling {
     }
 
     fn tie_break(&self) -> Option<TieBreak> {
-        Some(by_name)
+        Some(|a, b| a.pod.compare_keys(&b.pod))
     }
 
     /// A group that fails goes behind others with the members that come back. Those that are ready stay where they are: to sort all
@@ -52,13 +49,6 @@ fn time(context: &Context<'_>, queued: &QueuedPod) -> Timestamp {
 /// When a group was made. As upstream, one that does not say it counts as older than all others.
 pub(super) fn made(group: &PodGroup) -> Timestamp {
     group.metadata.creation_timestamp.unwrap_or(Timestamp::from_nanoseconds(i64::MIN))
-}
-
-/// As `namespace/name` of the two compare, without making them where the namespace is the same; most pods share its text.
-fn by_name(a: &QueuedPod, b: &QueuedPod) -> Ordering {
-    let (a, b) = (&a.pod, &b.pod);
-    let is_same = Arc::ptr_eq(&a.namespace, &b.namespace) || a.namespace == b.namespace;
-    if is_same { a.name.cmp(&b.name) } else { a.key().cmp(&b.key()) }
 }
 
 /// As upstream, any pod that comes and any group that comes or changes: members of a group that gave way, or waited in vain, are tried

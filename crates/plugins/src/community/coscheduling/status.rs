@@ -1,15 +1,11 @@
 //! The controller of PodGroups: how far each is, written into its status.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use serde_json::json;
 use supercargo_framework::{
-    ACTS_PER_STEP_MAX, Actions, Acts, Change, ClusterEvent, Conclusion, Context, Effect, Notice, Observe,
-    Subject,
+    ACTS_PER_STEP_MAX, Actions, Acts, Change, ClusterEvent, Conclusion, Context, Effect, Observe,
 };
 use supercargo_model::pod::PodPhase;
-use supercargo_model::{Kind, KindId, ObjectKey, Pod, Standing, Timestamp};
+use supercargo_model::{Kind, KindId, Object, ObjectKey, Pod, Standing, Timestamp};
 
 use super::Coscheduling;
 use super::memory::GroupMemory;
@@ -17,16 +13,13 @@ use super::pod_group::{
     Group, OldPodGroup, PodGroup, PodGroupSpec, PodGroupStatus, are_of_one_group, full_name_of,
 };
 use super::yielding::yield_room;
+use crate::community::controllers::{OLD_API_GROUP, RETRY_PAUSE, STATUS_PAUSE, notice, old_api_group};
 
-/// How long after a change a status is written: many members change at once, and one write tells of all of them.
-const STATUS_PAUSE: Duration = Duration::from_secs(1);
-/// How long after a write that failed it is tried again.
-const RETRY_PAUSE: Duration = Duration::from_secs(10);
 /// So many statuses are worked out at a time.
 const STATUSES_PER_WAKE_MAX: usize = 1000;
 /// A group of more members cannot go together: no step of a plugin may do so much.
 const MIN_MEMBER_MAX: i64 = ACTS_PER_STEP_MAX as i64 - 1;
-/// Who tells of groups.
+/// The `reportingController` of events on PodGroups, as upstream's.
 const REPORTER: &str = "PodGroupController";
 
 /// How many members of a group there are, and how they do.
@@ -69,10 +62,9 @@ impl Observe for Coscheduling {
                 }
             }
             Change::Object { old, new: Some(new) } => {
-                let read = |object: &supercargo_model::Object| group_of(object).cloned();
-                let Some(group) = read(new) else { return };
-                if old.and_then(read).is_none_or(|old| old.spec != group.spec) {
-                    warn(new.kind, &new.key, &group, acts);
+                let Some(group) = group_of(new) else { return };
+                if old.and_then(group_of).is_none_or(|old| old.spec != group.spec) {
+                    warn(new.kind, &new.key, group, acts);
                 }
                 mark_stale(context, full_name(&new.key), acts);
             }
@@ -133,7 +125,7 @@ fn full_name(key: &ObjectKey) -> String {
     format!("{}/{}", key.namespace, key.name)
 }
 
-fn group_of(object: &supercargo_model::Object) -> Option<&PodGroup> {
+fn group_of(object: &Object) -> Option<&PodGroup> {
     object.get::<PodGroup>().or_else(|| object.get::<OldPodGroup>().map(|old| &old.0))
 }
 
@@ -276,19 +268,9 @@ fn warn(kind: KindId, key: &ObjectKey, group: &PodGroup, acts: &mut Acts<'_>) {
         notes.push(("InvalidPodGroup", note.to_owned()));
     }
     if kind == OldPodGroup::ID {
-        let (old, new) = (OldPodGroup::ID.group, PodGroup::ID.group);
-        notes
-            .push(("OldApiGroup", format!("{old} is the old name of {new}: write the group anew with that")));
+        notes.push((OLD_API_GROUP, old_api_group(kind, PodGroup::ID, "group")));
     }
     for (reason, note) in notes {
-        acts.order(Effect::Record(Notice {
-            about: Subject::Object { kind, key: key.clone(), uid: Arc::from(&*group.metadata.uid) },
-            reporter: Arc::from(REPORTER),
-            is_warning: true,
-            reason: reason.into(),
-            action: "Reconciling".into(),
-            note,
-            related: None,
-        }));
+        acts.order(notice(REPORTER, kind, key, &group.metadata.uid, true, reason, note));
     }
 }

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use supercargo_model::Kind;
 
-use super::super::network_aware::{AppGroup, NetworkTopology};
 use super::{Definition, described, list, number, object, quantity, required, text};
+use crate::community::network_aware::{AppGroup, NetworkTopology};
 
 /// Where upstream's API was approved.
 const APPROVED: &str = "https://github.com/kubernetes-sigs/scheduler-plugins/pull/432";

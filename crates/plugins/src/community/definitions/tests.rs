@@ -8,11 +8,13 @@ use serde::forward_to_deserialize_any;
 
 use super::super::capacity_scheduling::{ElasticQuotaSpec, ElasticQuotaStatus};
 use super::super::coscheduling::{PodGroupSpec, PodGroupStatus};
-use super::super::network_aware::{AppGroupSpec, AppGroupStatus, NetworkTopologySpec, NetworkTopologyStatus};
-use super::super::node_resource_topology_match::{
+use super::super::node_resource_topology_match::topology::{
     AttributeWords, CostWords, NodeResourceTopologyWords, ZoneResourceWords, ZoneWords,
 };
 use super::*;
+use crate::community::network_aware::{
+    AppGroupSpec, AppGroupStatus, NetworkTopologySpec, NetworkTopologyStatus,
+};
 
 /// Asks a type which fields it reads, and gives it nothing.
 struct FieldNames<'a>(&'a mut BTreeSet<String>);

@@ -140,25 +140,25 @@ impl Kind for OldAppGroup {
 
 /// An AppGroup, and where it was found.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Found<'a> {
+pub(crate) struct Found<'a> {
     /// The namespace that has it.
-    pub(in super::super) namespace: &'a str,
+    pub(crate) namespace: &'a str,
     /// The AppGroup.
-    pub(in super::super) object: &'a AppGroup,
+    pub(crate) object: &'a AppGroup,
 }
 
 /// The name of the AppGroup that a pod belongs to; none if it belongs to none.
-pub(in super::super) fn label_of(pod: &Pod) -> Option<&str> {
+pub(crate) fn label_of(pod: &Pod) -> Option<&str> {
     pod.labels.label(APP_GROUP_LABEL).filter(|name| !name.is_empty())
 }
 
 /// The workload that a pod is of; empty if it does not say.
-pub(in super::super) fn workload_of(pod: &Pod) -> &str {
+pub(crate) fn workload_of(pod: &Pod) -> &str {
     pod.labels.label(WORKLOAD_LABEL).unwrap_or_default()
 }
 
 /// The AppGroup that a pod belongs to: the first of that name in these namespaces, or the one in the pod's own where that is asked for.
-pub(in super::super) fn find_app_group<'a>(
+pub(crate) fn find_app_group<'a>(
     context: &Context<'a>,
     pod: &'a Pod,
     namespaces: &'a [String],
@@ -178,14 +178,14 @@ pub(in super::super) fn find_app_group<'a>(
 
 impl AppGroup {
     /// What a workload calls, in all entries that it has.
-    pub(in super::super) fn dependencies_of(&self, workload: &str) -> impl Iterator<Item = &Dependency> {
+    pub(crate) fn dependencies_of(&self, workload: &str) -> impl Iterator<Item = &Dependency> {
         let of_workload =
             self.spec.workloads.iter().filter(move |entry| *entry.workload.selector == *workload);
         of_workload.flat_map(|entry| &entry.dependencies)
     }
 
     /// The turn of a workload; -1 if it has none. As upstream, the order is searched as one that is sorted by selector.
-    pub(in super::super) fn index_of(&self, workload: &str) -> i64 {
+    pub(crate) fn index_of(&self, workload: &str) -> i64 {
         let found = search_by_halves(&self.status.topology_order, |entry| &entry.workload.selector, workload);
         found.map_or(-1, |entry| entry.index)
     }

@@ -13,7 +13,7 @@ use super::{REGION, ZONE};
 /// The set of weights that is worked out from measurements.
 pub const NETPERF_COSTS: &str = "NetperfCosts";
 /// Where AppGroups and NetworkTopologies are looked for if the arguments do not say.
-pub(in super::super) const DEFAULT_NAMESPACES: [&str; 1] = ["default"];
+pub(crate) const DEFAULT_NAMESPACES: [&str; 1] = ["default"];
 
 /// What the network between regions and between zones costs.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -26,7 +26,7 @@ pub struct NetworkTopology {
     /// `status`
     pub status: NetworkTopologyStatus,
     /// `spec.weights` as they are written, fields that nobody reads included.
-    pub(in super::super) written_weights: Vec<Value>,
+    pub(crate) written_weights: Vec<Value>,
 }
 
 /// See [`NetworkTopology`].
@@ -100,7 +100,7 @@ pub struct Cost {
 
 impl Cost {
     /// The bandwidth that is left; none if nobody says how much there is.
-    pub(in super::super) fn bandwidth_left(&self) -> Option<i64> {
+    pub(crate) fn bandwidth_left(&self) -> Option<i64> {
         let allocated = self.bandwidth_allocated.as_ref().map_or(0, Quantity::value);
         Some(self.bandwidth_capacity.as_ref()?.value().saturating_sub(allocated))
     }
@@ -167,7 +167,7 @@ impl Kind for OldNetworkTopology {
 }
 
 /// The NetworkTopology of a name: the first in these namespaces.
-pub(in super::super) fn find_network_topology<'a>(
+pub(crate) fn find_network_topology<'a>(
     context: &Context<'a>,
     name: &str,
     namespaces: &[String],
@@ -181,44 +181,48 @@ pub(in super::super) fn find_network_topology<'a>(
 
 /// Where a node is; empty where it does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(in super::super) struct Place<'a> {
+pub(crate) struct Place<'a> {
     /// Its region.
-    pub(in super::super) region: &'a str,
+    pub(crate) region: &'a str,
     /// Its zone.
-    pub(in super::super) zone: &'a str,
+    pub(crate) zone: &'a str,
 }
 
 impl<'a> Place<'a> {
     /// Where a node is.
-    pub(in super::super) fn of(cluster: &'a Snapshot, node: NodeRef<'_>) -> Self {
+    pub(crate) fn of(cluster: &'a Snapshot, node: NodeRef<'_>) -> Self {
         let value = |key| node.domain_named(key).map_or("", |pair| cluster.labels().value(pair));
         Place { region: value(REGION), zone: value(ZONE) }
     }
 
-    /// Whether nobody knows where it is.
-    pub(in super::super) fn is_unknown(&self) -> bool {
+    /// What the network between two places is looked up by: their regions, or within one region their zones.
+    pub(crate) fn ends(self, to: Place<'a>) -> (&'a str, &'a str) {
+        if self.region == to.region { (self.zone, to.zone) } else { (self.region, to.region) }
+    }
+
+    /// Whether the node says neither its region nor its zone.
+    pub(crate) fn is_unknown(&self) -> bool {
         self.region.is_empty() && self.zone.is_empty()
     }
 }
 
 /// One set of weights of a NetworkTopology.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Weights<'a> {
+pub(crate) struct Weights<'a> {
     /// The NetworkTopology.
-    pub(in super::super) topology: &'a NetworkTopology,
+    pub(crate) topology: &'a NetworkTopology,
     /// The name of the set.
-    pub(in super::super) name: &'a str,
+    pub(crate) name: &'a str,
     /// Whether the set is searched as it stands: it was worked out, and so is taken to be in order.
-    pub(in super::super) is_in_order: bool,
+    pub(crate) is_in_order: bool,
 }
 
 impl<'a> Weights<'a> {
     /// What the network between two places costs, none of which is the other; none if nobody says.
     ///
     /// As upstream, the costs of the region and of the zone are looked up in one table, where those of the zone have the last word.
-    pub(in super::super) fn between(&self, from: Place<'_>, to: Place<'_>) -> Option<&'a Cost> {
-        let (origin, destination) =
-            if from.region == to.region { (from.zone, to.zone) } else { (from.region, to.region) };
+    pub(crate) fn between(&self, from: Place<'_>, to: Place<'_>) -> Option<&'a Cost> {
+        let (origin, destination) = from.ends(to);
         if origin.is_empty() {
             return None;
         }
@@ -246,7 +250,7 @@ impl<'a> Weights<'a> {
 }
 
 /// Finds an entry of a list by its name. Where the list is not in order, what is found is what upstream finds.
-pub(in super::super) fn search_by_halves<'a, T>(
+pub(crate) fn search_by_halves<'a, T>(
     list: &'a [T],
     name: impl Fn(&T) -> &str,
     wanted: &str,

@@ -6,19 +6,19 @@ use super::app_group::{AppGroupSpec, OrderedWorkload, Workload};
 
 /// What an AppGroup's order comes to, and what is wrong with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in super::super) struct Order {
+pub(crate) struct Order {
     /// Its workloads, sorted by selector.
-    pub(in super::super) workloads: Vec<OrderedWorkload>,
+    pub(crate) workloads: Vec<OrderedWorkload>,
     /// What people should know, if anything.
-    pub(in super::super) problems: Vec<String>,
+    pub(crate) problems: Vec<String>,
 }
 
 /// How the callers of a graph come before those whom they call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Walk {
-    /// Whoever has no caller left goes next, the one that lost its last caller most recently first.
+    /// A workload without callers left goes next, the one that lost its last caller most recently first.
     Kahn,
-    /// By depth: whoever has had all that it calls goes before those.
+    /// By depth: a workload goes before all that it calls, when these have been walked.
     Tarjan,
 }
 
@@ -27,7 +27,7 @@ enum Walk {
 enum Turn {
     /// It stays.
     Forward,
-    /// It is turned round: whoever is called goes first.
+    /// It is turned round: workloads that are called go first.
     Backward,
     /// The first, the last, the second, the last but one, and so on.
     Alternate,
@@ -38,10 +38,10 @@ type Graph<'a> = BTreeMap<&'a str, Vec<&'a str>>;
 
 /// A workload calls itself, at last: the names on the way, which begins where it ends.
 #[derive(Debug, PartialEq, Eq)]
-struct Cycle(Vec<String>);
+struct Circle(Vec<String>);
 
 /// The order of an AppGroup's workloads. Nothing in it is left to chance: where the graph leaves a choice, names decide.
-pub(in super::super) fn order_of(spec: &AppGroupSpec) -> Order {
+pub(crate) fn order_of(spec: &AppGroupSpec) -> Order {
     let mut problems = Vec::new();
     let algorithm = &*spec.topology_sorting_algorithm;
     let (walk, turn) = algorithm_of(algorithm).unwrap_or_else(|| {
@@ -58,7 +58,7 @@ pub(in super::super) fn order_of(spec: &AppGroupSpec) -> Order {
     };
     let names = match sorted {
         Ok(names) => turned(names, turn),
-        Err(Cycle(names)) => {
+        Err(Circle(names)) => {
             problems.push(format!(
                 "the dependencies go round in a circle, {}: its workloads are tried in the order of spec.workloads",
                 names.join(" -> ")
@@ -95,7 +95,7 @@ fn graph_of(spec: &AppGroupSpec) -> Graph<'_> {
     graph
 }
 
-fn by_callers<'a>(graph: &Graph<'a>) -> Result<Vec<&'a str>, Cycle> {
+fn by_callers<'a>(graph: &Graph<'a>) -> Result<Vec<&'a str>, Circle> {
     let mut callers: BTreeMap<&str, usize> = graph.keys().map(|name| (*name, 0)).collect();
     for called in graph.values().flatten() {
         *callers.entry(called).or_default() += 1;
@@ -116,7 +116,7 @@ fn by_callers<'a>(graph: &Graph<'a>) -> Result<Vec<&'a str>, Cycle> {
     if sorted.len() == graph.len() { Ok(sorted) } else { Err(circle(graph)) }
 }
 
-fn by_depth<'a>(graph: &Graph<'a>) -> Result<Vec<&'a str>, Cycle> {
+fn by_depth<'a>(graph: &Graph<'a>) -> Result<Vec<&'a str>, Circle> {
     let (mut sorted, mut done) = (Vec::with_capacity(graph.len()), BTreeSet::new());
     // What is found last goes first, so names are looked at from the end.
     for start in graph.keys().rev() {
@@ -150,8 +150,8 @@ fn by_depth<'a>(graph: &Graph<'a>) -> Result<Vec<&'a str>, Cycle> {
 }
 
 /// A circle of a graph that has one: the same for all walks.
-fn circle(graph: &Graph<'_>) -> Cycle {
-    // Whoever calls nobody that is left is on no circle; taken away again and again, only circles and their callers are left.
+fn circle(graph: &Graph<'_>) -> Circle {
+    // A workload that calls none of those left is on no circle; such are taken away until only circles and their callers are left.
     let mut left: BTreeSet<&str> = graph.keys().copied().collect();
     loop {
         let calls_nobody = |name: &&str| !graph[*name].iter().any(|called| left.contains(called));
@@ -162,11 +162,11 @@ fn circle(graph: &Graph<'_>) -> Cycle {
     while let Some(name) = way.last() {
         let Some(next) = graph[*name].iter().copied().find(|called| left.contains(called)) else { break };
         if let Some(start) = way.iter().position(|known| *known == next) {
-            return Cycle(way[start..].iter().chain([&next]).map(ToString::to_string).collect());
+            return Circle(way[start..].iter().chain([&next]).map(ToString::to_string).collect());
         }
         way.push(next);
     }
-    Cycle(Vec::new())
+    Circle(Vec::new())
 }
 
 fn turned(mut names: Vec<&str>, turn: Turn) -> Vec<&str> {

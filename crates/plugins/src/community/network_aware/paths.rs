@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-#[cfg(test)]
-use supercargo_model::Quantity;
-
-use super::network_topology::{Cost, CostsOfKey, CostsOfOrigin, NETPERF_COSTS, WeightSet};
+use super::network_topology::{Cost, CostsOfKey, CostsOfOrigin, NETPERF_COSTS, Place, WeightSet};
 use super::{REGION, ZONE};
 
 /// What the key of a measurement begins with, before the name of the node that it was made on.
@@ -13,24 +10,24 @@ const ORIGIN: &str = "netperf.p90.latency.milliseconds.origin.";
 /// What stands between the names of the two nodes.
 const DESTINATION: &str = ".destination.";
 /// With more regions, or zones in a region, paths are not looked for: that would take too long between two decisions.
-pub(in super::super) const PLACES_MAX: usize = 200;
+pub(crate) const PLACES_MAX: usize = 200;
 /// The bandwidth between places of which nobody says how much there is.
 const BANDWIDTH: i64 = 1_000_000_000;
 
 /// What was measured between two nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) struct Measurement<'a> {
-    pub(in super::super) origin: &'a str,
-    pub(in super::super) destination: &'a str,
-    pub(in super::super) cost: i64,
+pub(crate) struct Measurement<'a> {
+    pub(crate) origin: &'a str,
+    pub(crate) destination: &'a str,
+    pub(crate) cost: i64,
 }
 
-/// Where nodes are: region and zone, by name.
-pub(in super::super) type Nodes<'a> = BTreeMap<&'a str, (&'a str, &'a str)>;
+/// Where nodes are, by name.
+pub(crate) type Nodes<'a> = BTreeMap<&'a str, Place<'a>>;
 
 /// Reads an entry of the ConfigMap; none if it is no measurement, and why if it is one that cannot be read. Names of nodes may have
 /// dots, so that it takes the nodes to tell where the first ends.
-pub(in super::super) fn measurement<'a>(
+pub(crate) fn measurement<'a>(
     key: &'a str,
     value: &str,
     nodes: &Nodes<'_>,
@@ -49,7 +46,7 @@ pub(in super::super) fn measurement<'a>(
 
 /// The weights that follow from measurements; none if there are too many places. What `by_hand` says about permission and bandwidth
 /// holds for them too, and what pods have asked for is `allocated`.
-pub(in super::super) fn weights(
+pub(crate) fn weights(
     nodes: &Nodes<'_>,
     measurements: &[Measurement<'_>],
     by_hand: Option<&WeightSet>,
@@ -58,15 +55,11 @@ pub(in super::super) fn weights(
     let mut between_regions = Averages::new();
     let mut between_zones: BTreeMap<&str, Averages<'_>> = BTreeMap::new();
     for Measurement { origin, destination, cost } in measurements {
-        let (Some((from_region, from_zone)), Some((to_region, to_zone))) =
-            (nodes.get(origin), nodes.get(destination))
-        else {
-            continue;
-        };
-        if from_region != to_region {
-            note(&mut between_regions, from_region, to_region, *cost);
-        } else if from_zone != to_zone {
-            note(between_zones.entry(from_region).or_default(), from_zone, to_zone, *cost);
+        let (Some(from), Some(to)) = (nodes.get(origin), nodes.get(destination)) else { continue };
+        if from.region != to.region {
+            note(&mut between_regions, from.region, to.region, *cost);
+        } else if from.zone != to.zone {
+            note(between_zones.entry(from.region).or_default(), from.zone, to.zone, *cost);
         }
     }
     let regions = shortest_paths(&between_regions)?;

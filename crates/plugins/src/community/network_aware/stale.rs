@@ -1,16 +1,15 @@
 //! Objects of which a part is worked out here: which of them may say something that is not true any more, and what people were told
 //! about them.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use supercargo_framework::{Acts, Conclusion, Context, Effect, Memory, Notice, SharedMap, Subject};
+use supercargo_framework::{Acts, Conclusion, Context, Effect, Memory, SharedMap};
 use supercargo_model::{KindId, ObjectKey, Timestamp};
 
-/// How long after a write that failed it is tried again.
-const RETRY_PAUSE: Duration = Duration::from_secs(10);
+use crate::community::controllers::{RETRY_PAUSE, notice};
+
 /// So many names are looked at whenever the plugin is woken; the others a moment later.
 const NAMES_PER_WAKE_MAX: usize = 1000;
 /// How much later.
@@ -20,7 +19,7 @@ const TOLD_MAX: usize = 10_000;
 
 /// What a plugin remembers of the objects that it keeps true.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(in super::super) struct StaleObjects {
+pub(crate) struct StaleObjects {
     /// The names of those that are to be looked at again.
     names: SharedMap<String, ()>,
     /// When the plugin is woken next.
@@ -30,7 +29,7 @@ pub(in super::super) struct StaleObjects {
 }
 
 /// A memory that has such objects.
-pub(in super::super) trait KeepsTrue: Memory {
+pub(crate) trait KeepsTrue: Memory {
     /// What is remembered.
     fn objects(&self) -> &StaleObjects;
     /// The same, to change it.
@@ -38,23 +37,23 @@ pub(in super::super) trait KeepsTrue: Memory {
 }
 
 /// Something that is wrong with an object.
-pub(in super::super) struct Problem {
-    /// In a word.
-    pub(in super::super) reason: &'static str,
-    /// In a sentence that says what to do.
-    pub(in super::super) note: String,
+pub(crate) struct Problem {
+    /// The reason of the event: a word.
+    pub(crate) reason: &'static str,
+    /// The note of the event: a sentence that says what to do.
+    pub(crate) note: String,
 }
 
 /// An object that people are told about.
-pub(in super::super) struct Told<'a> {
-    pub(in super::super) reporter: &'static str,
-    pub(in super::super) kind: KindId,
-    pub(in super::super) key: &'a ObjectKey,
-    pub(in super::super) uid: &'a str,
+pub(crate) struct Told<'a> {
+    pub(crate) reporter: &'static str,
+    pub(crate) kind: KindId,
+    pub(crate) key: &'a ObjectKey,
+    pub(crate) uid: &'a str,
 }
 
 /// Has the objects of a name looked at when so much time has passed.
-pub(in super::super) fn mark_stale<M: KeepsTrue>(
+pub(crate) fn mark_stale<M: KeepsTrue>(
     context: &Context<'_>,
     name: &str,
     pause: Duration,
@@ -73,7 +72,7 @@ pub(in super::super) fn mark_stale<M: KeepsTrue>(
 }
 
 /// The names to look at now; the rest is left for later.
-pub(in super::super) fn take_stale<M: KeepsTrue>(context: &Context<'_>, acts: &mut Acts<'_>) -> Vec<String> {
+pub(crate) fn take_stale<M: KeepsTrue>(context: &Context<'_>, acts: &mut Acts<'_>) -> Vec<String> {
     let Some(memory) = acts.recall::<M>() else { return Vec::new() };
     let names = memory.objects().names.iter().take(NAMES_PER_WAKE_MAX);
     let names: Vec<String> = names.map(|(name, ())| name.clone()).collect();
@@ -98,7 +97,7 @@ fn plan_wake<M: KeepsTrue>(at: Timestamp, acts: &mut Acts<'_>) {
 }
 
 /// Tells what is wrong with an object, unless that was told before.
-pub(in super::super) fn tell<M: KeepsTrue>(about: &Told<'_>, problems: Vec<Problem>, acts: &mut Acts<'_>) {
+pub(crate) fn tell<M: KeepsTrue>(about: &Told<'_>, problems: Vec<Problem>, acts: &mut Acts<'_>) {
     let Told { reporter, kind, key, uid } = about;
     let name = format!("{}/{}/{}", kind.group, key.namespace, key.name);
     let notes = problems.iter().map(|problem| problem.note.as_str()).collect::<Vec<_>>().join("\n");
@@ -116,26 +115,18 @@ pub(in super::super) fn tell<M: KeepsTrue>(about: &Told<'_>, problems: Vec<Probl
         told.insert(name, notes);
     }
     for Problem { reason, note } in problems {
-        acts.order(Effect::Record(Notice {
-            about: Subject::Object { kind: *kind, key: (*key).clone(), uid: Arc::from(*uid) },
-            reporter: Arc::from(*reporter),
-            is_warning: true,
-            reason: reason.into(),
-            action: "Reconciling".into(),
-            note,
-            related: None,
-        }));
+        acts.order(notice(reporter, *kind, key, uid, true, reason, note));
     }
 }
 
 /// Writes the status of an object.
-pub(in super::super) fn write_status(kind: KindId, key: &ObjectKey, patch: Value, acts: &mut Acts<'_>) {
+pub(crate) fn write_status(kind: KindId, key: &ObjectKey, patch: Value, acts: &mut Acts<'_>) {
     acts.order(Effect::Patch { kind, key: key.clone(), subresource: Some("status"), patch });
 }
 
 /// A write has ended. Upstream's definitions have no status of their own, so that what is not found there is written into the object
 /// itself; what failed is tried again later.
-pub(in super::super) fn written<M: KeepsTrue>(
+pub(crate) fn written<M: KeepsTrue>(
     context: &Context<'_>,
     order: &Effect,
     conclusion: &Conclusion,

@@ -1,9 +1,9 @@
 //! The arguments of NetworkOverhead.
 
 use serde::{Deserialize, Serialize};
-use supercargo_framework::{Args, FieldProblems};
+use supercargo_framework::{Args, FieldProblems, Fixes};
 
-use super::super::network_aware::{DEFAULT_NAMESPACES, NETPERF_COSTS};
+use crate::community::network_aware::{DEFAULT_NAMESPACES, NETPERF_COSTS, NetworkTopology, Weights};
 
 /// Arguments of [`NetworkOverhead`](super::NetworkOverhead).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,8 +51,14 @@ impl NetworkOverheadArgs {
         self.network_topology_name.as_deref().unwrap_or_default()
     }
 
+    /// The set of weights that counts, of this NetworkTopology.
+    pub(super) fn weights<'a>(&'a self, topology: &'a NetworkTopology, fixes: Fixes) -> Weights<'a> {
+        let is_in_order = self.has_measured_costs() && !fixes.unsorted_netperf_costs;
+        Weights { topology, name: self.weights_name(), is_in_order }
+    }
+
     /// Whether the costs that count are those that are worked out from measurements.
-    pub(super) fn has_measured_costs(&self) -> bool {
+    fn has_measured_costs(&self) -> bool {
         self.weights_name() == NETPERF_COSTS
     }
 

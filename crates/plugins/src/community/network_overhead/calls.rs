@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use supercargo_framework::{Context, Fixes, Status};
 use supercargo_model::{Pod, PodSet, Quantity};
 
-use super::super::network_aware::{
+use super::NetworkOverheadArgs;
+use crate::community::network_aware::{
     APP_GROUP_LABEL, Dependency, Found, Place, Weights, find_app_group, find_network_topology, label_of,
     workload_of,
 };
-use super::NetworkOverheadArgs;
 
 /// What a pod on the node of the one that it calls costs.
 pub(super) const SAME_NODE: i64 = 0;
@@ -77,9 +77,7 @@ impl<'a> Calls<'a> {
             return Err(missing("NetworkTopology", topology_name, looked_in(false)));
         };
         let dependencies: Vec<_> = group.object.dependencies_of(workload_of(pod)).collect();
-        let is_in_order = args.has_measured_costs() && !context.fixes.unsorted_netperf_costs;
-        let weights = Weights { topology, name: args.weights_name(), is_in_order };
-        let fixes = context.fixes;
+        let (weights, fixes) = (args.weights(topology, context.fixes), context.fixes);
         Ok((!dependencies.is_empty()).then_some(Calls { group, dependencies, weights, fixes }))
     }
 

@@ -11,16 +11,16 @@ use supercargo_framework::{
 use supercargo_model::LabelSelector;
 use supercargo_model::labels::Requirement;
 
-use super::super::network_aware::{
-    APP_GROUP_LABEL, Dependency, NetworkTopology, Place, REGION, WORKLOAD_LABEL, Weights, ZONE, label_of,
-};
-use super::super::normalize::inverse_cost;
 use super::NetworkOverheadArgs;
 use super::calls::{Calls, Sums, between};
+use crate::community::network_aware::{
+    APP_GROUP_LABEL, Dependency, NetworkTopology, Place, REGION, WORKLOAD_LABEL, Weights, ZONE, label_of,
+};
+use crate::community::normalize::inverse_cost;
 
 /// What is counted for a filter, or for a score.
 pub(super) struct NetworkCounts {
-    what: What,
+    measure: Measure,
     /// What the pod calls.
     dependencies: Vec<Dependency>,
     topology: NetworkTopology,
@@ -35,7 +35,7 @@ pub(super) struct NetworkCounts {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum Measure {
     /// How many more of the pods are near enough than too far away.
     Margin,
     /// What the network to all of them costs.
@@ -45,18 +45,18 @@ enum What {
 impl NetworkCounts {
     /// For a filter; none if that takes more than counts.
     pub(super) fn of_filter(cycle: &Cycle<'_>, args: &NetworkOverheadArgs) -> Option<Arc<dyn CountedFilter>> {
-        Some(Arc::new(Self::of(cycle, args, What::Margin)?))
+        Some(Arc::new(Self::of(cycle, args, Measure::Margin)?))
     }
 
     /// For a score; none if that takes more than counts.
     pub(super) fn of_score(cycle: &Cycle<'_>, args: &NetworkOverheadArgs) -> Option<Arc<dyn CountedScore>> {
-        Some(Arc::new(Self::of(cycle, args, What::Cost)?))
+        Some(Arc::new(Self::of(cycle, args, Measure::Cost)?))
     }
 
-    fn of(cycle: &Cycle<'_>, args: &NetworkOverheadArgs, what: What) -> Option<Self> {
+    fn of(cycle: &Cycle<'_>, args: &NetworkOverheadArgs, measure: Measure) -> Option<Self> {
         let calls = Calls::of(&cycle.context, cycle.pod, args).ok()?;
         let mut counts = NetworkCounts {
-            what,
+            measure,
             dependencies: Vec::new(),
             topology: NetworkTopology::default(),
             weights_name: args.weights_name().to_owned(),
@@ -124,9 +124,9 @@ impl NetworkCounts {
     }
 
     fn value(&self, sums: Sums) -> i64 {
-        match self.what {
-            What::Margin => sums.satisfied - sums.violated,
-            What::Cost => sums.cost,
+        match self.measure {
+            Measure::Margin => sums.satisfied - sums.violated,
+            Measure::Cost => sums.cost,
         }
     }
 }

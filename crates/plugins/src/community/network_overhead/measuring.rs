@@ -9,17 +9,18 @@ use supercargo_framework::{
     Actions, Acts, Change, ClusterEvent, Conclusion, Context, Effect, Memory, Observe,
 };
 use supercargo_model::wire::null_default;
-use supercargo_model::{Kind, KindId, Object, ObjectKey};
+use supercargo_model::{Kind, KindId, NodeRef, Object, ObjectKey, Quantity};
 
-use super::super::network_aware::paths::{Measurement, Nodes, PLACES_MAX, measurement, weights};
-use super::super::network_aware::stale::{
+use super::NetworkOverhead;
+use crate::community::controllers::{OLD_API_GROUP, old_api_group};
+use crate::community::network_aware::paths::{Measurement, Nodes, PLACES_MAX, measurement, weights};
+use crate::community::network_aware::stale::{
     KeepsTrue, Problem, StaleObjects, Told, mark_stale, take_stale, tell, write_status, written,
 };
-use super::super::network_aware::{
+use crate::community::network_aware::{
     APP_GROUP_LABEL, AppGroup, NETPERF_COSTS, NetworkTopology, OldAppGroup, OldNetworkTopology, Place,
     WeightSet, Weights, label_of, workload_of,
 };
-use super::NetworkOverhead;
 
 /// How long after a change of nodes, measurements or the NetworkTopology itself costs are worked out.
 const COSTS_PAUSE: Duration = Duration::from_secs(1);
@@ -27,7 +28,7 @@ const COSTS_PAUSE: Duration = Duration::from_secs(1);
 const BANDWIDTH_PAUSE: Duration = Duration::from_secs(60);
 /// So many places are named of which nobody knows what the network between them costs.
 const UNKNOWN_NAMED_MAX: usize = 3;
-/// Who tells of NetworkTopologies.
+/// The `reportingController` of events on NetworkTopologies, as upstream's.
 const REPORTER: &str = "NetworkTopologyController";
 /// What people write by hand.
 const USER_DEFINED: &str = "UserDefined";
@@ -90,7 +91,7 @@ impl Observe for NetworkOverhead {
                 }
             }
             Change::Node { old, new } => {
-                let place = |node: &supercargo_model::NodeRef<'_>| {
+                let place = |node: &NodeRef<'_>| {
                     let labels = node.labels().filter(|(key, _)| key.starts_with("topology.kubernetes.io/"));
                     labels.map(|(key, value)| (key.to_owned(), value.to_owned())).collect::<Vec<_>>()
                 };
@@ -109,10 +110,8 @@ impl Observe for NetworkOverhead {
                         all(context).filter(is_meant).map(|(_, key, _)| &*key.name).collect();
                     names.into_iter().for_each(|name| mark(context, name, COSTS_PAUSE, acts));
                 } else if let Some(new) = new {
-                    let spec = |object: Option<&Object>| {
-                        object.and_then(topology_of).map(|topology| topology.spec.clone())
-                    };
-                    if spec(*old) != spec(Some(new)) {
+                    let spec = topology_of(new).map(|topology| &topology.spec);
+                    if old.and_then(topology_of).map(|topology| &topology.spec) != spec {
                         mark(context, &new.key.name, COSTS_PAUSE, acts);
                     }
                 }
@@ -132,15 +131,12 @@ impl Observe for NetworkOverhead {
             if *key.name == *self.args.network_topology_name()
                 && self.args.namespaces.iter().any(|namespace| **namespace == *key.namespace)
             {
-                let is_in_order = self.args.has_measured_costs() && !context.fixes.unsorted_netperf_costs;
-                let weights = Weights { topology, name: self.args.weights_name(), is_in_order };
+                let weights = self.args.weights(topology, context.fixes);
                 problems.extend(what_is_unknown(context, weights));
             }
             if kind == OldNetworkTopology::ID {
-                let (old, new) = (OldNetworkTopology::ID.group, NetworkTopology::ID.group);
-                let note =
-                    format!("{old} is the old name of {new}: write the NetworkTopology anew with that");
-                problems.push(Problem { reason: "OldApiGroup", note });
+                let note = old_api_group(kind, NetworkTopology::ID, "NetworkTopology");
+                problems.push(Problem { reason: OLD_API_GROUP, note });
             }
             let told = Told { reporter: REPORTER, kind, key, uid: &topology.metadata.uid };
             tell::<CostMemory>(&told, problems, acts);
@@ -184,11 +180,7 @@ fn calculate(
     acts: &mut Acts<'_>,
 ) {
     let cluster = context.cluster;
-    let place = |node: supercargo_model::NodeRef<'_>| {
-        let Place { region, zone } = Place::of(cluster, node);
-        (region, zone)
-    };
-    let nodes: Nodes<'_> = cluster.nodes().map(|node| (&**node.name(), place(node))).collect();
+    let nodes: Nodes<'_> = cluster.nodes().map(|node| (&**node.name(), Place::of(cluster, node))).collect();
     let mut status = json!({});
     if topology.status.node_count != nodes.len() as i64 {
         status["nodeCount"] = nodes.len().into();
@@ -283,21 +275,17 @@ fn allocated(context: &Context<'_>) -> BTreeMap<(String, String), i64> {
         }
         for entry in &group.spec.workloads {
             for dependency in &entry.dependencies {
-                let bandwidth =
-                    dependency.min_bandwidth.as_ref().map_or(0, supercargo_model::Quantity::value);
+                let bandwidth = dependency.min_bandwidth.as_ref().map_or(0, Quantity::value);
                 let of = |selector: &str| {
                     let selector = selector.to_owned();
                     pods.iter().filter(move |((workload, _), _)| **workload == *selector)
                 };
                 for ((_, from), callers) in of(&entry.workload.selector) {
                     for ((_, to), called) in of(&dependency.workload.selector) {
-                        let ends = if from.region != to.region {
-                            (from.region, to.region)
-                        } else {
-                            (from.zone, to.zone)
-                        };
-                        if ends.0 != ends.1 {
-                            let sum = allocated.entry((ends.0.to_owned(), ends.1.to_owned())).or_default();
+                        let (origin, destination) = from.ends(*to);
+                        if origin != destination {
+                            let ends = (origin.to_owned(), destination.to_owned());
+                            let sum = allocated.entry(ends).or_default();
                             let more = bandwidth.saturating_mul(*callers).saturating_mul(*called);
                             *sum = sum.saturating_add(more);
                         }
@@ -322,8 +310,7 @@ fn what_is_unknown(context: &Context<'_>, weights: Weights<'_>) -> Option<Proble
     for from in places.iter().filter(|place| !place.is_unknown()).take(PLACES_MAX) {
         for to in places.iter().filter(|to| !to.is_unknown() && *to != from).take(PLACES_MAX) {
             if weights.between(*from, *to).is_none() {
-                let is_other_region = from.region != to.region;
-                pairs.insert(if is_other_region { (from.region, to.region) } else { (from.zone, to.zone) });
+                pairs.insert(from.ends(*to));
             }
         }
     }

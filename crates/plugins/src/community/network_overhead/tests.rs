@@ -5,8 +5,8 @@ use supercargo_testkit::{
     PodBuilder, ReadsCheck, TestCluster, args_of, check_points, cluster, node, pod, problems_of, trial,
 };
 
-use super::super::network_aware::{REGION, WORKLOAD_LABEL, ZONE};
 use super::*;
+use crate::community::network_aware::{REGION, WORKLOAD_LABEL, ZONE};
 
 /// An AppGroup whose workloads call others: `p1>p2:20` calls one to which the network may cost 20.
 fn app_group(workloads: &[&str]) -> Value {
@@ -167,7 +167,6 @@ fn faults_of_upstream_are_mended_where_that_is_asked_for() {
         ("unknownNetworkCosts", &["n1", "n3"]),
         ("networkPermission", &["n1", "n7"]),
         ("networkBandwidth", &["n1", "n7"]),
-        ("appGroupNamespaces", &["n1", "n3", "n7"]),
     ] {
         assert_eq!(passed(fix), expected, "{fix}");
     }

@@ -1,4 +1,4 @@
-//! Nodes by a number or a time in a label or an annotation.
+//! NodeMetadata: nodes by a number or a time in a label or an annotation.
 
 mod go_time;
 

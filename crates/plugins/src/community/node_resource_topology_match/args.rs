@@ -61,15 +61,15 @@ pub(super) enum Strategy {
 /// What a topology is worth while pods come to its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CacheMode {
-    /// It counts as it is.
+    /// The topology counts as it is.
     Passthrough,
-    /// It does not count while a pod is on its way there.
+    /// The topology does not count while a pod is on its way to the node.
     DiscardReserved,
-    /// Pods are taken off it until a newer one has them, which is looked for so often.
+    /// Pods are taken off the topology until a newer one has them, which is looked for so often.
     OverReserve(Duration),
 }
 
-/// Which pods, of those that somebody may want to know about.
+/// Which foreign pods are looked for, or which pods a fingerprint is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PodsMode {
     None,

@@ -1,4 +1,5 @@
-//! What a topology says which pods it has counted: a hash over their names.
+//! What a topology says which pods it has counted: a hash over their names, as github.com/k8stopologyawareschedwg/podfingerprint makes
+//! it.
 
 use supercargo_model::Pod;
 

@@ -56,8 +56,8 @@ pub(super) fn align<'a>(
     }
 }
 
-/// A zone that a request was given, by its place; none if it is no matter of zones.
-type Place = Option<usize>;
+/// The zone that a request was given, by its index; none if it is no matter of zones.
+type ZoneIndex = Option<usize>;
 
 struct Search<'a> {
     topology: &'a NodeResourceTopology,
@@ -88,7 +88,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    fn find_for(&mut self, container: &'a Container, problem: &'static str) -> Result<Place, Misfit<'a>> {
+    fn find_for(&mut self, container: &'a Container, problem: &'static str) -> Result<ZoneIndex, Misfit<'a>> {
         let requests = &container.resources.requests;
         self.find(requests).ok_or_else(|| self.misfit(problem, Cow::Borrowed(requests)))
     }
@@ -98,7 +98,7 @@ impl<'a> Search<'a> {
     }
 
     /// The first zone that has everything; none if there is no such zone.
-    fn find(&self, requests: &ResourceList) -> Option<Place> {
+    fn find(&self, requests: &ResourceList) -> Option<ZoneIndex> {
         let requests = of_zones(requests, self.topology, self.fixes);
         let mut is_constrained = false;
         for (name, _) in requests.iter().filter(|(_, quantity)| !quantity.is_zero()) {
@@ -127,7 +127,7 @@ impl<'a> Search<'a> {
     }
 
     /// Takes what a container asks for out of its zone.
-    fn take(&mut self, container: &Container, place: Place) {
+    fn take(&mut self, container: &Container, place: ZoneIndex) {
         let Some(place) = place else { return };
         let is_guaranteed = self.is_guaranteed;
         let zone = &mut self.zones.to_mut()[place];

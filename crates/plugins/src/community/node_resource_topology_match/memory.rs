@@ -8,10 +8,10 @@ use supercargo_model::{Interned, PodSpec, ResourceList, Timestamp};
 
 use super::topology::{NodeResourceTopology, Zone};
 
-/// So many kinds of pods are told apart when it is looked where they do not fit. With more, nodes are looked at again.
-const SHAPES_MAX: usize = 64;
-/// Up to so many changes are looked up one by one.
-const FEW: u64 = 64;
+/// For so many pod specs it is remembered which nodes were compared already; with more the oldest is forgotten.
+const SPECS_MAX: usize = 64;
+/// Up to so many changes are looked up by their numbers; beyond that all entries are gone through instead.
+const LOOK_UPS_MAX: u64 = 64;
 
 /// What is remembered about nodes, by name. Nothing of it outlives the process: topologies count all pods in the end.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ struct AssumedPod {
 struct Changes {
     nodes: SharedMap<u64, Arc<str>>,
     next: u64,
-    /// Kinds of pods, and up to which change it is known where they do not fit.
+    /// Pod specs, the oldest first, and up to which change each was compared with the nodes.
     seen: Vec<(Interned<PodSpec>, u64)>,
 }
 
@@ -77,12 +77,12 @@ impl KnownNode {
             has_other_policies: false,
             changed: None,
         };
-        node.count();
+        node.work_out_left();
         node
     }
 
-    /// Works out what is left.
-    fn count(&mut self) {
+    /// Works out what is left without the assumed pods.
+    fn work_out_left(&mut self) {
         self.left = self.topology.clone();
         if self.assumed.is_empty() {
             return;
@@ -141,7 +141,7 @@ impl TopologyMemory {
         let Some(known) = self.nodes.get_mut(node) else { return };
         if known.assumed.iter().any(|pod| pod.uid == *uid) {
             known.assumed.retain(|pod| pod.uid != *uid);
-            known.count();
+            known.work_out_left();
         }
         take(&mut Arc::make_mut(&mut known.left).zones, &requests);
         known.assumed.push(AssumedPod { uid: uid.clone(), requests: Arc::new(requests) });
@@ -150,7 +150,7 @@ impl TopologyMemory {
         }
     }
 
-    /// It is to be looked again where pods do not fit, at this node among others, which have pods that are assumed.
+    /// Puts a node among the changed ones again: another plugin rejected the pod first, so this one has not been heard.
     pub(super) fn note(&mut self, node: &Arc<str>) {
         if let Some(known) = self.nodes.get_mut(node).filter(|known| !known.is_suspected) {
             known.changed = Some(self.changes.note(node, known.changed));
@@ -165,7 +165,7 @@ impl TopologyMemory {
         }
         if let Some(known) = self.nodes.get_mut(node) {
             known.assumed.retain(|pod| pod.uid != *uid);
-            known.count();
+            known.work_out_left();
         }
         true
     }
@@ -184,7 +184,7 @@ impl TopologyMemory {
         })
     }
 
-    /// A topology says nothing new: without pods that it lacks, there is nothing that is not known.
+    /// The topology that was looked at says nothing new: a node without assumed pods is suspected no longer.
     pub(super) fn trust(&mut self, node: &Arc<str>) {
         if self.nodes.get(node).is_some_and(|known| known.is_suspected && known.assumed.is_empty())
             && let Some(known) = self.nodes.get_mut(node)
@@ -256,12 +256,12 @@ impl TopologyMemory {
         }
     }
 
-    /// The nodes that became smaller since it was last asked where such pods do not fit.
+    /// The nodes that were given pods since [`saw`](Self::saw) was last called for this spec.
     pub(super) fn smaller_since(&self, spec: &Interned<PodSpec>) -> Vec<&Arc<str>> {
         self.changes.since(spec)
     }
 
-    /// It is known where such pods do not fit, by now.
+    /// Pods of this spec have been compared with every change so far.
     pub(super) fn saw(&mut self, spec: &Interned<PodSpec>) {
         self.changes.saw(spec);
     }
@@ -286,7 +286,7 @@ fn take(zones: &mut [Zone], requests: &ResourceList) {
 }
 
 impl Changes {
-    /// A node became smaller, after an earlier change that nobody needs to know of any more.
+    /// A node became smaller. Its earlier change, if any, is dropped: the new one stands for both.
     fn note(&mut self, node: &Arc<str>, earlier: Option<u64>) -> u64 {
         if let Some(earlier) = earlier {
             self.nodes.remove(&earlier);
@@ -299,7 +299,7 @@ impl Changes {
 
     fn since(&self, spec: &Interned<PodSpec>) -> Vec<&Arc<str>> {
         let first = self.seen.iter().find(|(seen, _)| seen == spec).map_or(0, |(_, next)| *next);
-        if self.next - first <= FEW {
+        if self.next - first <= LOOK_UPS_MAX {
             (first..self.next).filter_map(|number| self.nodes.get(&number)).collect()
         } else {
             self.nodes.iter().filter(|(number, _)| **number >= first).map(|(_, node)| node).collect()
@@ -311,7 +311,7 @@ impl Changes {
         match self.seen.iter_mut().find(|(seen, _)| seen == spec) {
             Some((_, seen)) => *seen = next,
             None => {
-                if self.seen.len() >= SHAPES_MAX {
+                if self.seen.len() >= SPECS_MAX {
                     self.seen.remove(0);
                 }
                 self.seen.push((spec.clone(), next));

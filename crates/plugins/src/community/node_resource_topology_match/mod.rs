@@ -10,7 +10,7 @@ mod observing;
 mod placement;
 mod preempting;
 mod scoring;
-mod topology;
+pub(super) mod topology;
 mod wants;
 mod xxh64;
 
@@ -26,9 +26,7 @@ use args::CacheMode;
 pub use args::{NodeResourceTopologyMatchArgs, TopologyCacheArgs, TopologyScoringStrategy};
 use memory::TopologyMemory;
 use preempting::Victims;
-pub use topology::{
-    AttributeWords, CostWords, NodeResourceTopology, NodeResourceTopologyWords, ZoneResourceWords, ZoneWords,
-};
+pub use topology::NodeResourceTopology;
 use wants::{asks_for_zones, is_guaranteed, pod_requests};
 
 /// What people read where nobody knows what is left in the zones of a node.
@@ -155,7 +153,7 @@ impl NodeResourceTopologyMatch {
                 context.cluster.object_of(node.row()).map_or(View::Unknown, View::Known)
             }
             CacheMode::OverReserve(_) => match memory().and_then(|memory| memory.get(node.name())) {
-                // Whoever explains a dump remembers nothing.
+                // `explain` on a dump remembers nothing: the topology counts as it is.
                 None => context.cluster.object_of(node.row()).map_or(View::Unknown, View::Known),
                 Some(known) if known.is_foreign => View::Stale,
                 Some(known) => View::Known(&known.left),

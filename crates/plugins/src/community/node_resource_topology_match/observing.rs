@@ -102,7 +102,7 @@ impl Observe for NodeResourceTopologyMatch {
     fn woken(&self, context: &Context<'_>, acts: &mut Acts<'_>) {
         let CacheMode::OverReserve(period) = self.cache else { return };
         self.resync(context, acts);
-        // Whoever wakes the plugin earlier does not wake it more often.
+        // If something else wakes the plugin earlier, the next resync stays when it was planned.
         let memory = acts.memory::<TopologyMemory>();
         if memory.resync_at.is_none_or(|resync_at| resync_at <= context.now) {
             let resync_at = context.now.after(period);

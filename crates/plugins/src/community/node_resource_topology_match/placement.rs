@@ -1,4 +1,4 @@
-//! Where exporters write down which container runs in which zone.
+//! Where exporters write down which container runs in which zone, in the format of github.com/k8stopologyawareschedwg/numaplacement.
 //!
 //! The containers of a node that hold something exclusively are numbered in the order of their hashes. A zone lists the numbers of
 //! those that it has, each but the first as the difference to the one before; one zone, the busiest, lists nothing and has all others.
@@ -14,7 +14,7 @@ use super::xxh64::xxh64;
 
 /// The first word of the metadata.
 const VERSION: &str = "npv0v001";
-/// The only notation of numbers that there is.
+/// How vectors write numbers (LEB89, below); no other notation is known.
 const NOTATION: &str = "leb89";
 /// What stands between the words.
 const SEPARATOR: &str = "::";

@@ -1,4 +1,4 @@
-//! Small nodes, or large ones.
+//! NodeResourcesAllocatable: small nodes, or large ones.
 
 use std::collections::BTreeMap;
 

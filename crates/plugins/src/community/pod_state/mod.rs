@@ -1,4 +1,4 @@
-//! Nodes that pods are leaving, and that no pods are nominated to.
+//! PodState: nodes that pods are leaving, and that no pods are nominated to.
 
 use supercargo_framework::{
     Cycle, Extensions, NoArgs, NodeField, NodeScore, Normalization, Plugin, Reads, Score, Status,

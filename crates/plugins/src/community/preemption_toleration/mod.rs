@@ -1,4 +1,4 @@
-//! Preemption that pods of some priority classes tolerate for a while, or at all.
+//! PreemptionToleration: preemption that pods of some priority classes tolerate for a while, or at all.
 
 mod policy;
 
@@ -109,7 +109,7 @@ impl PostFilter for PreemptionToleration {
 }
 
 impl PreemptionRules for PreemptionToleration {
-    /// Upstream has kept an older rule: whoever of lower priority is leaving is waited for, whoever evicted it.
+    /// Upstream has kept an older rule: a pod waits for any pod of lower priority that is leaving, whatever evicted it.
     fn waits_for(&self, cycle: &Cycle<'_>, leaving: &Pod) -> bool {
         leaving.priority() < cycle.pod.priority()
     }

@@ -1,4 +1,4 @@
-//! The queue by priority, then by quality of service.
+//! QOSSort: the queue by priority, then by quality of service.
 
 use supercargo_framework::{
     Context, Extensions, NoArgs, Plugin, PodField, QueueRank, QueueSort, QueuedPod, Reads,

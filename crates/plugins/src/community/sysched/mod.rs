@@ -1,4 +1,4 @@
-//! Nodes whose pods may make the same system calls.
+//! SySched: nodes whose pods may make the same system calls.
 
 mod profiles;
 

@@ -9,7 +9,7 @@ use supercargo_framework::{
     Actions, Args, ClusterEvent, Context, Extensions, FieldProblems, OrderChanges, Plugin, PodField,
     QueueRank, QueueSort, QueuedPod, Reads, TieBreak, Writes,
 };
-use supercargo_model::Kind;
+use supercargo_model::{Kind, Timestamp};
 
 use super::network_aware::{
     APP_GROUP_LABEL, AppGroup, DEFAULT_NAMESPACES, OldAppGroup, find_app_group, label_of, workload_of,
@@ -42,7 +42,7 @@ use status::AppGroupMemory;
 /// - Upstream compares pods of one AppGroup by their workloads alone, and all others by priority and time; that is no order, as it may go
 ///   round in circles, and two pods of one workload each go before the other. Here pods go by priority; among those of equal priority, an
 ///   AppGroup has the time at which it was made, so that its pods stand together; among these the workload decides, then the time, then
-///   the name. `verdicts` says what upstream's comparison does.
+///   the name. `supercargo verdicts`, which is held against upstream's, answers with upstream's comparison.
 /// - Where the AppGroup does not exist, upstream crashes; here such pods go by priority and time.
 /// - Upstream leaves the order to a controller that works it out once a day, by names that have to be the selectors as well, and with
 ///   chance. Here it follows the spec within a second, and chance has no part in it. Dependencies that go round in a circle, that are not
@@ -154,7 +154,7 @@ impl TopologicalSort {
             }
             Some(group) => {
                 let made = group.object.metadata.creation_timestamp;
-                let made = made.map_or(0, |made| made.nanoseconds().div_euclid(SECOND));
+                let made = made.map_or(0, Timestamp::seconds);
                 let index = group.object.index_of(workload_of(&queued.pod));
                 // A workload without a turn has -1, and so goes first.
                 (made, index.saturating_add(1).clamp(0, (1 << FINE_BITS) - 1))
@@ -166,7 +166,7 @@ impl TopologicalSort {
 
 /// The pod that came first, then the one whose `namespace/name` does.
 fn by_time(a: &QueuedPod, b: &QueuedPod) -> Ordering {
-    a.queued_at.cmp(&b.queued_at).then_with(|| a.pod.key().cmp(&b.pod.key()))
+    a.queued_at.cmp(&b.queued_at).then_with(|| a.pod.compare_keys(&b.pod))
 }
 
 #[cfg(test)]

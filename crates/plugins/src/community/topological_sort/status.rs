@@ -1,7 +1,6 @@
 //! The controller of AppGroups: which workload is tried when, and how many pods run, written into the status of each.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -9,18 +8,17 @@ use supercargo_framework::{
     Actions, Acts, Change, ClusterEvent, Conclusion, Context, Effect, Memory, Observe,
 };
 use supercargo_model::pod::PodPhase;
-use supercargo_model::{Kind, KindId, Object, ObjectKey, Timestamp};
+use supercargo_model::{Kind, KindId, Object, ObjectKey, Pod, Timestamp};
 
-use super::super::network_aware::order::order_of;
-use super::super::network_aware::stale::{
+use super::TopologicalSort;
+use crate::community::controllers::{OLD_API_GROUP, STATUS_PAUSE, old_api_group};
+use crate::community::network_aware::order::order_of;
+use crate::community::network_aware::stale::{
     KeepsTrue, Problem, StaleObjects, Told, mark_stale, take_stale, tell, write_status, written,
 };
-use super::super::network_aware::{APP_GROUP_LABEL, AppGroup, OldAppGroup, label_of};
-use super::TopologicalSort;
+use crate::community::network_aware::{APP_GROUP_LABEL, AppGroup, OldAppGroup, label_of};
 
-/// How long after a change a status is written: many pods change at once, and one write tells of all of them.
-const STATUS_PAUSE: Duration = Duration::from_secs(1);
-/// Who tells of AppGroups.
+/// The `reportingController` of events on AppGroups, as upstream's.
 const REPORTER: &str = "AppGroupController";
 
 /// The names of AppGroups whose status may not be true any more.
@@ -61,15 +59,13 @@ impl Observe for TopologicalSort {
                 let [old, new] = [*old, *new].map(|pod| pod.and_then(label_of));
                 old.filter(|_| old != new).into_iter().chain(new).for_each(|name| mark(context, name, acts));
             }
-            Change::Object { old, new } => {
-                let spec =
-                    |object: Option<&Object>| object.and_then(app_group_of).map(|group| group.spec.clone());
-                let is_other = new.is_some() && spec(*old) != spec(*new);
-                if let Some(object) = new.filter(|_| is_other) {
-                    mark(context, &object.key.name, acts);
+            Change::Object { old, new: Some(new) } => {
+                let spec = app_group_of(new).map(|group| &group.spec);
+                if old.and_then(app_group_of).map(|group| &group.spec) != spec {
+                    mark(context, &new.key.name, acts);
                 }
             }
-            Change::Node { .. } => {}
+            Change::Object { .. } | Change::Node { .. } => {}
         }
     }
 
@@ -123,9 +119,8 @@ fn keep_true(context: &Context<'_>, kind: KindId, key: &ObjectKey, group: &AppGr
     let mut problems: Vec<Problem> =
         order.problems.into_iter().map(|note| Problem { reason: "InvalidAppGroup", note }).collect();
     if kind == OldAppGroup::ID {
-        let (old, new) = (OldAppGroup::ID.group, AppGroup::ID.group);
-        let note = format!("{old} is the old name of {new}: write the AppGroup anew with that");
-        problems.push(Problem { reason: "OldApiGroup", note });
+        let note = old_api_group(kind, AppGroup::ID, "AppGroup");
+        problems.push(Problem { reason: OLD_API_GROUP, note });
     }
     tell::<AppGroupMemory>(&Told { reporter: REPORTER, kind, key, uid: &group.metadata.uid }, problems, acts);
 }
@@ -137,8 +132,7 @@ fn progress(context: &Context<'_>, key: &ObjectKey) -> (i64, Option<Timestamp>) 
         false => context.pods().by_label(APP_GROUP_LABEL, &key.name),
     };
     let with_node = || members.iter().filter(|known| known.standing.has_node());
-    let is_running =
-        |pod: &supercargo_model::Pod| pod.node_name.is_some() && pod.phase() == PodPhase::Running;
+    let is_running = |pod: &Pod| pod.node_name.is_some() && pod.phase() == PodPhase::Running;
     let running = with_node().filter(|known| is_running(&known.pod)).count() as i64;
     let started = with_node().map(|known| known.pod.scheduled_at().unwrap_or(context.now)).min();
     (running, started)

@@ -7,8 +7,8 @@ use supercargo_testkit::{
     PodBuilder, ReadsCheck, TestCluster, args_of, check_points, cluster, pod, problems_of, trial,
 };
 
-use super::super::network_aware::WORKLOAD_LABEL;
 use super::*;
+use crate::community::network_aware::WORKLOAD_LABEL;
 
 fn app_group(name: &str, made: i64, turns: &[(&str, i64)]) -> Value {
     let turn = |(name, index): &(&str, i64)| json!({ "workload": { "name": name, "selector": name }, "index": index });

@@ -16,19 +16,6 @@ const LOAD_MIN: f64 = -100.0;
 /// A measurement covers a pod that came so many seconds before its end.
 const COVERED_AFTER: i64 = 60;
 
-/// Whether a measurement up to then covers a pod that came at some time; both in Unix seconds.
-pub(super) fn is_covered(came: i64, window_end: i64) -> bool {
-    came <= window_end && window_end.saturating_sub(came) >= COVERED_AFTER
-}
-
-/// A time in Unix seconds.
-pub(super) fn seconds(time: Timestamp) -> i64 {
-    time.nanoseconds().div_euclid(1_000_000_000)
-}
-
-/// Reads an answer.
-pub(super) type Read = fn(&Answer, &mut NodeFacts<NodeLoad>) -> Result<(), String>;
-
 /// The load of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -73,6 +60,14 @@ pub struct Usage {
     pub memory: i64,
 }
 
+/// How one provider's answer becomes loads of nodes.
+pub(super) type Read = fn(&Answer, &mut NodeFacts<NodeLoad>) -> Result<(), String>;
+
+/// Whether a measurement up to then covers a pod that came at some time; both in Unix seconds.
+pub(super) fn is_covered(came: i64, window_end: i64) -> bool {
+    came <= window_end && window_end.saturating_sub(came) >= COVERED_AFTER
+}
+
 impl NodeLoad {
     /// What is measured of the node's cpu.
     pub(super) fn cpu_of(&self, node: NodeRef<'_>) -> Measured {
@@ -87,7 +82,7 @@ impl NodeLoad {
     /// What those pods of the node ask for, of cpu and memory, that the measurement does not cover: they have not started, or started
     /// too late for it.
     pub(super) fn unmeasured(&self, node: NodeRef<'_>) -> [i64; 2] {
-        let covers = |pod: &Pod| pod.started_at.is_some_and(|at| is_covered(seconds(at), self.window_end));
+        let covers = |pod: &Pod| pod.started_at.is_some_and(|at| is_covered(at.seconds(), self.window_end));
         node.pods().iter().filter(|pod| !covers(pod)).fold([0, 0], |[cpu, memory], pod| {
             let [more_cpu, more_memory] = plain_amounts(&pod.spec);
             [cpu.saturating_add(more_cpu), memory.saturating_add(more_memory)]
@@ -195,7 +190,7 @@ fn is_believable(percent: f64) -> bool {
 
 /// Reads the four series of each node that Prometheus is asked for.
 pub(super) fn read_prometheus(answer: &Answer, nodes: &mut NodeFacts<NodeLoad>) -> Result<(), String> {
-    let mut loads: BTreeMap<&str, (NodeLoad, supercargo_model::Timestamp)> = BTreeMap::new();
+    let mut loads: BTreeMap<&str, (NodeLoad, Timestamp)> = BTreeMap::new();
     for series in answer.series()? {
         let (Some(node), Some(sample)) = (series.label(answer.parameter("label")), series.latest()) else {
             continue;
@@ -205,7 +200,7 @@ pub(super) fn read_prometheus(answer: &Answer, nodes: &mut NodeFacts<NodeLoad>) 
             continue;
         }
         let (load, at) = loads.entry(node).or_insert((NodeLoad::default(), sample.at));
-        (load.window_end, *at) = (sample.at.nanoseconds().div_euclid(1_000_000_000), sample.at);
+        (load.window_end, *at) = (sample.at.seconds(), sample.at);
         let measured = match series.label("resource") {
             Some("CPU") => &mut load.cpu,
             Some("Memory") => &mut load.memory,
@@ -227,7 +222,7 @@ pub(super) fn read_node_metrics(answer: &Answer, nodes: &mut NodeFacts<NodeLoad>
             continue;
         }
         let usage = Usage { milli_cpu: used.milli_cpu, memory: used.memory };
-        let window_end = used.at.nanoseconds().div_euclid(1_000_000_000);
+        let window_end = used.at.seconds();
         nodes.put_at(&used.node, NodeLoad { usage: Some(usage), window_end, ..NodeLoad::default() }, used.at);
     }
     Ok(())

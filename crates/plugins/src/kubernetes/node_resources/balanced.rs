@@ -1,3 +1,5 @@
+//! NodeResourcesBalancedAllocation: nodes whose resources are used evenly.
+
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
     Args, ColumnResource, ColumnView, Cycle, Extensions, FieldProblems, MAX_NODE_SCORE, NodeField,

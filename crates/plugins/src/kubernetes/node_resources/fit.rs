@@ -1,3 +1,5 @@
+//! NodeResourcesFit: nodes that have what a pod requests, by what is left over or taken.
+
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};

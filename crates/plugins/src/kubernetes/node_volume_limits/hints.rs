@@ -1,3 +1,5 @@
+//! NodeVolumeLimits: which events may help a pod that it rejected.
+
 use supercargo_framework::{Actions, Change, ClusterEvent, Context, Enqueue, Hint};
 use supercargo_model::kinds::{CSINode, PersistentVolumeClaim, VolumeAttachment};
 use supercargo_model::pod::VolumeSource;

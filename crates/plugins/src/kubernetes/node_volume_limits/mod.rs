@@ -1,3 +1,5 @@
+//! NodeVolumeLimits: a node has no more volumes of a CSI driver than the driver can attach to it.
+
 mod attachable;
 mod hints;
 mod sharing;

@@ -1,3 +1,5 @@
+//! The arguments of VolumeBinding.
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+//! VolumeBinding: which events may help a pod that it rejected.
+
 use supercargo_framework::{Actions, Change, ClusterEvent, Context, Enqueue, Hint};
 use supercargo_model::kinds::{
     CSIDriver, CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass,

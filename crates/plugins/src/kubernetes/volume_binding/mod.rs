@@ -1,3 +1,5 @@
+//! VolumeBinding: volumes for a pod's claims, and nodes that reach them.
+
 mod args;
 mod assumed;
 mod binding;

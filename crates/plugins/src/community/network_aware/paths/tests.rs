@@ -1,14 +1,17 @@
+use supercargo_model::Quantity;
+
 use super::*;
 
 fn nodes() -> Nodes<'static> {
-    BTreeMap::from([
-        ("a1", ("west", "w1")),
-        ("a2.example.com", ("west", "w2")),
-        ("a3", ("west", "w3")),
-        ("b1", ("east", "e1")),
-        ("c1", ("north", "n1")),
-        ("nowhere", ("", "")),
-    ])
+    let places = [
+        ("a1", "west", "w1"),
+        ("a2.example.com", "west", "w2"),
+        ("a3", "west", "w3"),
+        ("b1", "east", "e1"),
+        ("c1", "north", "n1"),
+        ("nowhere", "", ""),
+    ];
+    places.into_iter().map(|(name, region, zone)| (name, Place { region, zone })).collect()
 }
 
 /// The costs of a key as `from-to:cost`.
@@ -78,7 +81,8 @@ fn costs_are_averages_and_then_shortest_ways() {
 #[test]
 fn too_many_places_are_none() {
     let names: Vec<String> = (0..=PLACES_MAX).map(|number| format!("n{number}")).collect();
-    let nodes: Nodes<'_> = names.iter().map(|name| (name.as_str(), (name.as_str(), "z"))).collect();
+    let nodes: Nodes<'_> =
+        names.iter().map(|name| (name.as_str(), Place { region: name, zone: "z" })).collect();
     let measured: Vec<Measurement<'_>> = names
         .windows(2)
         .map(|pair| Measurement { origin: &pair[0], destination: &pair[1], cost: 1 })

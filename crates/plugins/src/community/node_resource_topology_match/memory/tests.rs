@@ -1,3 +1,4 @@
+use supercargo_model::Pod;
 use supercargo_testkit::{cluster, pod};
 
 use super::*;
@@ -14,7 +15,7 @@ fn nodes_are_looked_at_again_only_after_they_became_smaller() {
     for node in ["a", "b"] {
         memory.learn(&name(node), Arc::default(), |_| false);
     }
-    let seen = |memory: &TopologyMemory, pod: &supercargo_model::Pod| {
+    let seen = |memory: &TopologyMemory, pod: &Pod| {
         memory.smaller_since(&pod.spec).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(seen(&memory, &small), "");
@@ -38,14 +39,14 @@ fn nodes_are_looked_at_again_only_after_they_became_smaller() {
 fn many_kinds_of_pods_are_told_apart_and_more_are_asked_about_again() {
     let mut cluster = cluster();
     let pods: Vec<_> =
-        (0..=SHAPES_MAX).map(|number| cluster.pod(pod("p").cpu(&(number + 1).to_string()))).collect();
+        (0..=SPECS_MAX).map(|number| cluster.pod(pod("p").cpu(&(number + 1).to_string()))).collect();
     let mut memory = TopologyMemory::default();
     memory.learn(&name("a"), Arc::default(), |_| false);
-    for _ in 0..2 * FEW {
+    for _ in 0..2 * LOOK_UPS_MAX {
         memory.assume(&name("a"), &name("1"), ResourceList::default());
     }
     assert_eq!(memory.smaller_since(&pods[0].spec).len(), 1, "once, however often it became smaller");
     pods.iter().for_each(|pod| memory.saw(&pod.spec));
     let unseen = pods.iter().filter(|pod| !memory.smaller_since(&pod.spec).is_empty()).count();
-    assert_eq!((unseen, memory.changes.seen.len()), (1, SHAPES_MAX));
+    assert_eq!((unseen, memory.changes.seen.len()), (1, SPECS_MAX));
 }

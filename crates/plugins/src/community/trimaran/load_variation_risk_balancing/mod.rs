@@ -1,4 +1,4 @@
-//! Nodes whose load is low and varies little.
+//! LoadVariationRiskBalancing: nodes whose load is low and varies little.
 
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{

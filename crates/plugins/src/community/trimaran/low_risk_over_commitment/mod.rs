@@ -1,4 +1,4 @@
-//! Nodes on which pods will hardly need more than there is.
+//! LowRiskOverCommitment: nodes on which pods will hardly need more than there is.
 
 mod beta;
 mod risk;

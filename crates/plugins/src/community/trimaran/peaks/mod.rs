@@ -1,4 +1,4 @@
-//! Nodes on which a pod adds little to the power that is drawn.
+//! Peaks: nodes on which a pod adds little to the power that is drawn.
 
 use std::collections::BTreeMap;
 

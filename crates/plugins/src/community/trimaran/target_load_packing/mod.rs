@@ -1,4 +1,4 @@
-//! Nodes whose cpu is used as much as wanted, and not more.
+//! TargetLoadPacking: nodes whose cpu is used as much as wanted, and not more.
 
 mod recent;
 

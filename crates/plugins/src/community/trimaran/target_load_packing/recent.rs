@@ -5,7 +5,7 @@ use supercargo_framework::{Context, Memory, SharedMap};
 use supercargo_model::names::resource;
 use supercargo_model::{Pod, PodSpec, Timestamp};
 
-use crate::community::trimaran::load::{is_covered, seconds};
+use crate::community::trimaran::load::is_covered;
 
 /// So many pods of a node are remembered; the oldest are forgotten. A kubelet runs 110 pods if nobody changes that.
 const PODS_PER_NODE_MAX: usize = 1_024;
@@ -81,7 +81,7 @@ impl RecentPods {
         if pods.len() >= PODS_PER_NODE_MAX {
             pods.remove(0);
         }
-        pods.push(RecentPod { uid: (*pod.uid).into(), came: seconds(at), demand: Demand::of(&pod.spec) });
+        pods.push(RecentPod { uid: (*pod.uid).into(), came: at.seconds(), demand: Demand::of(&pod.spec) });
     }
 
     /// A pod left its node.
