@@ -21,7 +21,9 @@ pub(super) struct Beta {
 impl Beta {
     /// The distribution with that mean and that deviation; none if there is none.
     pub(super) fn matching(mean: f64, deviation: f64) -> Option<Self> {
-        let variance = deviation * deviation;
+        // Upstream has it from the second moment, which loses the digits of a deviation that is small beside the mean; where none is
+        // left, there is no distribution.
+        let variance = (deviation * deviation + mean * mean) - mean * mean;
         if !(0.0..=1.0).contains(&mean) || variance <= 0.0 || variance >= mean * (1.0 - mean) {
             return None;
         }
@@ -127,6 +129,7 @@ mod tests {
         let matched = Beta::matching(0.5, 0.05_f64.sqrt()).expect("there is one");
         assert!((matched.alpha - 2.0).abs() < 1e-12 && (matched.beta - 2.0).abs() < 1e-12, "{matched:?}");
         assert_eq!(Beta::matching(0.5, 0.6), None);
+        assert_eq!(Beta::matching(0.5, 1e-9), None, "the digits are lost");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 mod recent;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
     Actions, Acts, Args, Change, ClusterEvent, Context, Cycle, Extensions, FieldProblems, MAX_NODE_SCORE,
@@ -67,8 +69,8 @@ pub struct TargetLoadPackingArgs {
     pub watcher_address: Option<String>,
     /// Who measures, if load-watcher does not.
     pub metric_provider: MetricProvider,
-    /// What a container is expected to use that names neither limit nor request; only its `cpu` counts.
-    pub default_requests: std::collections::BTreeMap<String, Quantity>,
+    /// What a container is expected to use that names neither limit nor request; only its `cpu` counts. Nothing, if this names no `cpu`.
+    pub default_requests: Option<BTreeMap<String, Quantity>>,
     /// What requests are multiplied by.
     pub default_requests_multiplier: Option<String>,
     /// The wanted use, in percent.
@@ -78,10 +80,9 @@ pub struct TargetLoadPackingArgs {
 impl Args for TargetLoadPackingArgs {
     fn complete(&mut self) {
         self.metric_provider.complete(self.watcher_address.as_deref());
-        if self.default_requests.is_empty() {
-            let cpu = Quantity::milli(DEFAULT_MILLI_CPU);
-            self.default_requests.insert(resource::CPU.to_owned(), cpu);
-        }
+        self.default_requests.get_or_insert_with(|| {
+            BTreeMap::from([(resource::CPU.to_owned(), Quantity::milli(DEFAULT_MILLI_CPU))])
+        });
         self.default_requests_multiplier.get_or_insert_with(|| MULTIPLIER.to_owned());
         let target = self.target_utilization.filter(|target| *target > 0);
         self.target_utilization = Some(target.unwrap_or(TARGET));
@@ -103,9 +104,10 @@ impl Plugin for TargetLoadPacking {
 
     fn new(args: TargetLoadPackingArgs) -> Self {
         let multiplier = args.default_requests_multiplier.as_deref().unwrap_or(MULTIPLIER);
+        let default_cpu = args.default_requests.as_ref().and_then(|requests| requests.get(resource::CPU));
         TargetLoadPacking {
             multiplier: go_number::float(multiplier).expect("the arguments were validated"),
-            default_milli_cpu: args.default_requests.get(resource::CPU).map_or(0, Quantity::milli_value),
+            default_milli_cpu: default_cpu.map_or(0, Quantity::milli_value),
             target: args.target_utilization.unwrap_or(TARGET) as f64,
             args,
         }

@@ -42,6 +42,21 @@ fn nodes_are_filled_up_to_the_target_and_avoided_beyond() {
 }
 
 #[test]
+fn defaults_that_name_no_cpu_are_nothing() {
+    let scores = |requests: Value| {
+        let mut args = args();
+        args["defaultRequests"] = requests;
+        let capacity = json!({ "status": { "capacity": { "cpu": "10" } } });
+        let mut scene = cluster().with(node("a").with(capacity)).fact("a", load(0.0));
+        trial_with::<TargetLoadPacking>(args).scores(&mut scene, pod("web")).join(", ")
+    };
+    assert_eq!(scores(json!(null)), "a: 55", "a core");
+    assert_eq!(scores(json!({})), "a: 40");
+    assert_eq!(scores(json!({ "memory": "1Gi" })), "a: 40");
+    assert_eq!(scores(json!({ "cpu": "2" })), "a: 70");
+}
+
+#[test]
 fn points_are_kept_within_their_range_if_that_is_asked_for() {
     let args = |target: i64| json!({ "watcherAddress": "http://load-watcher", "targetUtilization": target });
     let capacity = json!({ "status": { "capacity": { "cpu": "10" } } });
