@@ -92,6 +92,19 @@ struct Header<'a> {
     api_version: std::borrow::Cow<'a, str>,
 }
 
+/// When what load-watcher answers was measured.
+#[derive(Default, Deserialize)]
+struct WindowedWords {
+    #[serde(default)]
+    window: WindowWords,
+}
+
+#[derive(Default, Deserialize)]
+struct WindowWords {
+    #[serde(default)]
+    end: i64,
+}
+
 impl<'c> Trial<'c> {
     /// Whether there is more to such a profile than where a pod goes: it has plugins of the community.
     pub(crate) fn is_needed(profile: &Profile) -> bool {
@@ -203,11 +216,17 @@ impl<'c> Trial<'c> {
         };
         let queries: Vec<Query> = self.scheduler.queries().filter(asks_load_watcher).cloned().collect();
         for query in queries {
+            let mut now = self.now;
             let answer = match (self.case.metrics_status, self.case.metrics) {
-                (None | Some(200), Some(body)) => query.read(body.get().as_bytes(), self.now),
+                (None | Some(200), Some(body)) => {
+                    // To upstream an answer has no age, and one without a window covers no pod.
+                    let words: WindowedWords = serde_json::from_str(body.get()).unwrap_or_default();
+                    now = Timestamp::from_seconds(words.window.end.max(0));
+                    query.read(body.get().as_bytes(), now)
+                }
                 (status, _) => Err(format!("load-watcher answered {}", status.unwrap_or(404))),
             };
-            self.scheduler.answered(query.name(), answer, self.now);
+            self.scheduler.answered(query.name(), answer, now);
         }
     }
 

@@ -311,6 +311,74 @@ fn facts_go_with_their_nodes_and_stay_over_a_reload_that_asks_the_same() {
 }
 
 #[test]
+fn an_answer_that_comes_before_the_cluster_is_known_counts_when_it_is() {
+    let mut world = World::with_plugins(&config(&json!({})), supercargo_world::Plugins::add::<ByLoad>);
+    world.scheduler = world.scheduler.clone().with_unknown_cluster();
+    world.put(node("n1").cpu("100"));
+    for loads in [[("n1", 1), ("n2", 99)], [("n1", 90), ("10.0.0.2:9100", 10)]] {
+        let answer = told(&world, &loads);
+        let taken = world.answered("load", answer).expect("it is asked");
+        assert_eq!((taken.facts, taken.left_out.total()), (0, 0), "nobody knows which nodes there are");
+    }
+    let addresses = json!([{"type": "InternalIP", "address": "10.0.0.2"}]);
+    world.put(node("n2").cpu("100").with(json!({"status": {"addresses": addresses}})));
+    assert_eq!(loads(&mut world), of([]));
+    let now = world.now();
+    world.scheduler.cluster_is_known(now);
+    assert_eq!(loads(&mut world), of([("n1", 90), ("n2", 10)]), "the last answer");
+    assert_eq!(place(&mut world, "a").as_deref(), Some("n2"));
+}
+
+#[test]
+fn what_the_last_answer_says_of_a_node_counts_when_the_node_comes() {
+    let addressed = |name: &str, address: &str| {
+        let addresses = json!([{"type": "InternalIP", "address": address}]);
+        node(name).cpu("100").with(json!({"status": {"addresses": addresses}}))
+    };
+    let mut world = world();
+    let answer = told(&world, &[("n1", 9), ("n2", 9), ("n3", 9), ("n4", 1)]);
+    world.answered("load", answer);
+    let answer = told(
+        &world,
+        &[
+            ("n1", 90),
+            ("n2", 91),
+            ("n3", 92),
+            ("n5:9100", 5),
+            ("10.0.0.6:9100", 6),
+            ("n7", 7),
+            ("10.0.0.7", 8),
+        ],
+    );
+    let taken = world.answered("load", answer).expect("it is asked");
+    assert_eq!(taken.left_out.total(), 4);
+    let known = of([("n1", 90), ("n2", 91), ("n3", 92)]);
+    world.pass(20);
+    world.put(addressed("n4", "10.0.0.4"));
+    assert_eq!(loads(&mut world), known, "the last answer does not name it");
+    world.put(addressed("n7", "10.0.0.7"));
+    assert_eq!(loads(&mut world), known, "two things are said of it");
+    world.put(node("n6").cpu("100"));
+    world.put(addressed("n5", "10.0.0.5"));
+    world.put(addressed("n6", "10.0.0.6"));
+    let mut all = known.clone();
+    all.extend([("n5".to_owned(), 5), ("n6".to_owned(), 6)]);
+    assert_eq!(loads(&mut world), all);
+    assert_eq!(place(&mut world, "a").as_deref(), Some("n5"), "and pods go by it");
+    world.remove("Node n5");
+    world.put(addressed("n5", "10.0.0.5"));
+    assert!(!loads(&mut world).contains_key("n5"), "another machine may have the name");
+    world.pass(10);
+    assert_eq!(loads(&mut world), of([]), "all of it was measured at the same time");
+
+    let answer = told(&world, &[("n8", 8)]);
+    world.answered("load", answer);
+    world.pass(30);
+    world.put(node("n8"));
+    assert_eq!(loads(&mut world), of([]), "it is too old by now");
+}
+
+#[test]
 fn what_is_indexed_goes_by_the_newest_facts() {
     // The world compares each decision of the index with a plain one.
     let mut world = world();

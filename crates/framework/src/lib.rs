@@ -106,7 +106,7 @@ pub use profile::{Named, Profile};
 pub use queries::{
     Answer, Endpoint, FACTS_GROUP, Fact, FactForm, Facts, HttpMethod, HttpSource, LeftOut, LeftOutReason,
     LineSource, NodeFacts, NodeUsage, NodeValues, PodAnswer, PrometheusRange, PrometheusSource, Query,
-    QuerySource, QueryTls, Question, ResolvedFacts, SAMPLE_FUTURE_MAX, Sample, Series, fact_kind,
+    QuerySource, QueryTls, Question, ResolvedFacts, SAMPLE_FUTURE_MAX, Sample, Series, Strangers, fact_kind,
     is_fact_kind,
 };
 pub use quirks::{DIFFERENCES, Difference, Fixes, QUIRKS, Quirk, quirks_reference};

@@ -289,6 +289,12 @@ quirks! {
               request on top of it.",
         reference: "scheduler-plugins §6.9"
     }
+    load_sidecars "loadSidecars" {
+        upstream: "To LoadVariationRiskBalancing and LowRiskOverCommitment, a sidecar is an init container that ends before the others begin; to \
+                   TargetLoadPacking it is nothing. What a pod asks for as a whole does not count.",
+        fix: "Both count as NodeResourcesFit counts them, also in what `recentPodsLoad` adds.",
+        reference: "scheduler-plugins §0.5"
+    }
     all_seccomp_profiles "allSeccompProfiles" {
         upstream: "SySched leaves out the seccomp profiles of init containers, and the profile that `baseProfileName` of another names.",
         fix: "They count as well.",

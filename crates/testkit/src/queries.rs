@@ -28,7 +28,7 @@ impl Trial {
     pub fn answer(&self, cluster: &mut TestCluster, query: &str, answer: &str) -> Result<String, String> {
         let query = self.query(query);
         let facts = query.read(answer.as_bytes(), cluster.now)?;
-        let ResolvedFacts { objects, left_out } = query.resolve(facts, cluster.snapshot(), cluster.now);
+        let ResolvedFacts { objects, left_out, .. } = query.resolve(facts, cluster.snapshot(), cluster.now);
         let kind = query.kind().id;
         let before: Vec<ObjectKey> =
             cluster.snapshot().objects().of_kind(kind).map(|object| object.key).collect();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use supercargo_framework::{
-    Actions, ClusterEvent, FactForm, Facts, LeftOut, Needs, Profile, Query, ResolvedFacts,
+    Actions, ClusterEvent, FactForm, Facts, LeftOut, Needs, Profile, Query, ResolvedFacts, Strangers,
 };
 use supercargo_model::{Cluster, KindId, Object, ObjectKey, Timestamp};
 
@@ -24,6 +24,10 @@ struct Held {
     ends: BTreeMap<Box<str>, Timestamp>,
     /// The first of these times.
     first_end: Option<Timestamp>,
+    /// What the last answer says of nodes that are not known.
+    strangers: Strangers,
+    /// The last answer, if the cluster is not known yet.
+    early: Option<Facts>,
 }
 
 /// What became of an answer.
@@ -51,8 +55,7 @@ impl Queries {
                 queries.push(query.clone());
             }
         }
-        let held = |query: Query| Held { query, ends: BTreeMap::new(), first_end: None };
-        Queries(queries.into_iter().map(|query| (query.name().to_owned(), held(query))).collect())
+        Queries(queries.into_iter().map(|query| (query.name().to_owned(), Held::of(query))).collect())
     }
 
     /// When the first fact becomes too old.
@@ -64,6 +67,8 @@ impl Queries {
     pub(super) fn move_times(&mut self, moved: impl Fn(&mut Timestamp)) {
         for held in self.0.values_mut() {
             held.ends.values_mut().for_each(&moved);
+            held.strangers.times_mut().for_each(&moved);
+            held.early.iter_mut().flat_map(Facts::times_mut).for_each(&moved);
             held.note_first_end();
         }
     }
@@ -75,6 +80,11 @@ impl Queries {
 }
 
 impl Held {
+    fn of(query: Query) -> Self {
+        let strangers = Strangers::default();
+        Held { query, ends: BTreeMap::new(), first_end: None, strangers, early: None }
+    }
+
     fn note_first_end(&mut self) {
         self.first_end = self.ends.values().min().copied();
     }
@@ -95,7 +105,8 @@ impl Scheduler {
     }
 
     /// What a query was answered, read; or why there is no answer. Facts that the answer does not repeat are gone; without an answer
-    /// they stay until they are too old. Nothing becomes of an answer that nobody waits for, or that is of another kind.
+    /// they stay until they are too old. Nothing becomes of an answer that nobody waits for, or that is of another kind. As long as the
+    /// cluster is not known, the last answer is kept until it is.
     pub fn answered(
         &mut self,
         query: &str,
@@ -107,8 +118,16 @@ impl Scheduler {
         if !held.query.owns(&facts) {
             return None;
         }
+        if !self.is_cluster_known {
+            // Nobody can say yet which nodes are meant.
+            let left_out = facts.left_out().clone();
+            held.early = Some(facts);
+            return Some(AnswerTaken { facts: held.ends.len(), changed: 0, gone: 0, left_out });
+        }
         let cluster = &mut self.engine.cluster;
-        let ResolvedFacts { objects, left_out } = held.query.resolve(facts, cluster.snapshot(), now);
+        let ResolvedFacts { objects, left_out, strangers } =
+            held.query.resolve(facts, cluster.snapshot(), now);
+        held.strangers = strangers;
         let kind = held.query.kind().id;
         let mut changes: Vec<Changed> = Vec::new();
         let gone: Vec<Box<str>> =
@@ -136,6 +155,36 @@ impl Scheduler {
         self.tell_of_facts(changes, now);
         self.carry_out_acts(now);
         Some(taken)
+    }
+
+    /// The cluster is known: what was answered before counts from now on.
+    pub(super) fn take_early_answers(&mut self, now: Timestamp) {
+        let early: Vec<(String, Facts)> = self
+            .queries
+            .0
+            .iter_mut()
+            .filter_map(|(name, held)| Some((name.clone(), held.early.take()?)))
+            .collect();
+        for (query, facts) in early {
+            self.answered(&query, Ok(facts), now);
+        }
+    }
+
+    /// A node has come, or goes by another address: what the last answers say of it counts from now on.
+    pub(super) fn take_facts_of_node(&mut self, node: &str, now: Timestamp) {
+        let mut changes: Vec<Changed> = Vec::new();
+        for held in self.queries.0.values_mut().filter(|held| !held.ends.contains_key(node)) {
+            let cluster = self.engine.cluster.snapshot();
+            let Some(row) = cluster.row_of(node) else { continue };
+            let found = held.query.resolve_stranger(&mut held.strangers, cluster, cluster.node(row), now);
+            if let Some((object, end)) = found {
+                held.ends.insert(node.into(), end);
+                held.note_first_end();
+                self.engine.cluster.put_object(object.clone());
+                changes.push((None, Some(object)));
+            }
+        }
+        self.tell_of_facts(changes, now);
     }
 
     /// Removes the facts that have become too old.
@@ -183,6 +232,7 @@ impl Scheduler {
                 Some(new) => {
                     // They were told under the old rules, and are too old by those.
                     (new.ends, new.first_end) = (old.ends, old.first_end);
+                    (new.strangers, new.early) = (old.strangers, old.early);
                 }
                 None => {
                     for name in old.ends.keys() {

@@ -18,7 +18,10 @@ impl Scheduler {
         match object {
             Decoded::Pod(words) if words.is_finished() => self.put_finished_pod(*words, now),
             Decoded::Pod(words) => self.put_pod(*words, now),
-            Decoded::Node(words) => self.put_node(&words, now),
+            Decoded::Node(words) => {
+                self.put_node(&words, now);
+                self.take_facts_of_node(words.name(), now);
+            }
             Decoded::Object(object) => self.put_object(object, now),
             Decoded::Unread { .. } => {}
         }

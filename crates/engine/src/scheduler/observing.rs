@@ -119,6 +119,7 @@ impl Scheduler {
     /// Everything was listed.
     pub fn cluster_is_known(&mut self, now: Timestamp) {
         self.is_cluster_known = true;
+        self.take_early_answers(now);
         self.start_observers(now);
         self.carry_out_acts(now);
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use supercargo_model::{Quantity, Timestamp, printable};
 
 use super::Freshness;
@@ -258,8 +259,9 @@ impl SeriesWords {
 }
 
 #[derive(Deserialize)]
-struct NodeMetricsList {
-    items: Vec<NodeMetricsWords>,
+struct NodeMetricsList<'a> {
+    #[serde(borrow)]
+    items: Vec<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -281,9 +283,14 @@ struct UsageWords {
 }
 
 fn node_metrics(body: &[u8], freshness: Freshness, left_out: &mut LeftOut) -> Result<Vec<NodeUsage>, String> {
-    let list: NodeMetricsList = json(body)?;
+    let list: NodeMetricsList<'_> = json(body)?;
     let mut nodes = Vec::with_capacity(list.items.len());
     for item in list.items {
+        // One node whose metrics are not whole costs no other node its own.
+        let Ok(item) = serde_json::from_str::<NodeMetricsWords>(item.get()) else {
+            left_out.count(LeftOutReason::Unreadable, 1);
+            continue;
+        };
         match judged(item.timestamp, freshness) {
             Ok(at) => nodes.push(NodeUsage {
                 node: item.metadata.name,
@@ -309,7 +316,7 @@ fn text(body: &[u8]) -> Result<&str, String> {
         .map_err(|_| format!("the answer is no text: it begins with {:?}", excerpt(body)))
 }
 
-fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+fn json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, String> {
     serde_json::from_slice(body).map_err(|error| {
         format!("the answer is not what it should be: {error}; it begins with {:?}", excerpt(body))
     })

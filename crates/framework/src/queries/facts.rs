@@ -50,6 +50,8 @@ pub enum LeftOutReason {
     NotFinite,
     /// It is a number that cannot be meant, such as a load far below 0.
     OutOfRange,
+    /// It lacks something, or has something else in its place.
+    Unreadable,
     /// It does not say which node it is about.
     NoNode,
     /// There is no such node.
@@ -68,6 +70,7 @@ pub struct NodeFacts<T> {
     freshness: Freshness,
     list: Vec<Fact>,
     left_out: LeftOut,
+    warnings: Vec<String>,
     type_of: std::marker::PhantomData<T>,
 }
 
@@ -77,6 +80,7 @@ impl<T: Kind> NodeFacts<T> {
             freshness,
             list: Vec::new(),
             left_out: LeftOut::default(),
+            warnings: Vec::new(),
             type_of: std::marker::PhantomData,
         }
     }
@@ -105,6 +109,16 @@ impl<T: Kind> NodeFacts<T> {
         }
     }
 
+    /// When it was answered.
+    pub fn now(&self) -> Timestamp {
+        self.freshness.now
+    }
+
+    /// Something is wrong with the answer, though it can be read: it is logged.
+    pub fn warn(&mut self, warning: impl Into<String>) {
+        self.warnings.push(warning.into());
+    }
+
     /// Something does not count, for a reason that whoever reads the answer has found.
     pub fn leave_out(&mut self, reason: LeftOutReason) {
         self.left_out.count(reason, 1);
@@ -116,7 +130,7 @@ impl<T: Kind> NodeFacts<T> {
             kind: ReadableKind::of::<T>(),
             list: self.list,
             left_out: self.left_out,
-            warnings: Vec::new(),
+            warnings: self.warnings,
         }
     }
 }
@@ -172,9 +186,14 @@ impl Facts {
         &self.left_out
     }
 
-    /// What the source says against its own answer.
+    /// What the source says against its own answer, and what else is wrong with it.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// When each was measured, to change it: the clock was set.
+    pub fn times_mut(&mut self) -> impl Iterator<Item = &mut Timestamp> {
+        self.list.iter_mut().map(|fact| &mut fact.at)
     }
 
     /// All of them.
@@ -187,8 +206,9 @@ impl Facts {
         self
     }
 
-    pub(super) fn with_warnings(self, warnings: Vec<String>) -> Self {
-        Facts { warnings, ..self }
+    pub(super) fn and_warnings(mut self, more: Vec<String>) -> Self {
+        self.warnings.extend(more);
+        self
     }
 }
 
@@ -232,11 +252,12 @@ impl std::fmt::Display for LeftOut {
 
 impl LeftOutReason {
     /// Every reason.
-    pub const ALL: [LeftOutReason; 7] = [
+    pub const ALL: [LeftOutReason; 8] = [
         LeftOutReason::Old,
         LeftOutReason::Future,
         LeftOutReason::NotFinite,
         LeftOutReason::OutOfRange,
+        LeftOutReason::Unreadable,
         LeftOutReason::NoNode,
         LeftOutReason::UnknownNode,
         LeftOutReason::Duplicate,
@@ -249,6 +270,7 @@ impl LeftOutReason {
             LeftOutReason::Future => "future",
             LeftOutReason::NotFinite => "not finite",
             LeftOutReason::OutOfRange => "out of range",
+            LeftOutReason::Unreadable => "unreadable",
             LeftOutReason::NoNode => "no node",
             LeftOutReason::UnknownNode => "unknown node",
             LeftOutReason::Duplicate => "duplicate",
@@ -262,6 +284,7 @@ impl LeftOutReason {
             LeftOutReason::Future => "from the future",
             LeftOutReason::NotFinite => "no finite numbers",
             LeftOutReason::OutOfRange => "that cannot be meant",
+            LeftOutReason::Unreadable => "that cannot be read",
             LeftOutReason::NoNode => "without a node",
             LeftOutReason::UnknownNode => "of unknown nodes",
             LeftOutReason::Duplicate => "of nodes that are told of twice",

@@ -21,7 +21,7 @@ use supercargo_model::{Kind, KindId, Object, ReadableKind, Timestamp};
 pub use answer::{Answer, NodeUsage, Sample, Series};
 pub use facts::{Fact, FactForm, Facts, LeftOut, LeftOutReason, NodeFacts, SAMPLE_FUTURE_MAX};
 pub use question::{NodeValues, PodAnswer, Question};
-pub use resolve::ResolvedFacts;
+pub use resolve::{ResolvedFacts, Strangers};
 pub use source::{
     Endpoint, HttpMethod, HttpSource, LineSource, PrometheusRange, PrometheusSource, QuerySource, QueryTls,
 };
@@ -40,7 +40,8 @@ const DEADLINE_DEFAULT: Duration = Duration::from_secs(10);
 const DEADLINE_MAX: Duration = Duration::from_secs(300);
 /// So many intervals long facts are fresh if the query does not say: two answers in a row may fail.
 const FRESH_INTERVALS: u32 = 3;
-/// How much of an answer is read if the query does not say: five thousand nodes are about a sixteenth of it.
+/// How much of an answer is read if the query does not say. A series of Prometheus is about 200 bytes, and one for each of five thousand nodes
+/// a sixteenth of it; other sources write up to 5 KiB about a node.
 const BYTES_MAX_DEFAULT: usize = 16 << 20;
 /// How much of an answer is read whatever the query says.
 const BYTES_MAX_MAX: usize = 256 << 20;
@@ -250,7 +251,7 @@ impl Query {
         let answer = Answer::read(&self.source, body, freshness, &mut left_out)?;
         let answer = answer.with_parameters(self.parameters.clone());
         let facts = (self.reader.read)(&answer, freshness)?;
-        Ok(facts.and_left_out(&left_out).with_warnings(answer.into_warnings()))
+        Ok(facts.and_left_out(&left_out).and_warnings(answer.into_warnings()))
     }
 
     /// Whether two facts of this query say the same.

@@ -146,8 +146,15 @@ fn what_the_metrics_api_answers_is_read() {
     let list = json!({"kind": "NodeMetricsList", "items": [
         item("n1", "1970-01-12T13:46:30Z", "156340245n"), item("n2", "1970-01-11T13:46:30Z", "1")]});
     assert_eq!(words(&query, &list.to_string()), "n1 159 @10; without 1 too old");
-    let odd = json!({"items": [item("n1", "1970-01-12T13:46:30Z", "lots")]});
-    assert!(words(&query, &odd.to_string()).starts_with("error: the answer is not what it should be"));
+    let nameless = json!({"timestamp": "1970-01-12T13:46:30Z", "usage": {"cpu": "1", "memory": "1"}});
+    let odd = json!({"items": [item("n1", "1970-01-12T13:46:30Z", "lots"), nameless, 7, item("n2", "1970-01-12T13:46:30Z", "1")]});
+    assert_eq!(words(&query, &odd.to_string()), "n2 1002 @10; without 3 that cannot be read");
+    for nonsense in [r#"{"items": 7}"#, r#"{"items": [{"timestamp"]}"#, "[]", "{}"] {
+        assert!(
+            words(&query, nonsense).starts_with("error: the answer is not what it should be"),
+            "{nonsense}"
+        );
+    }
 }
 
 #[test]

@@ -30,7 +30,7 @@ impl QosClass {
     /// The class that follows from a spec. What a pod asks for as a whole counts instead of what its containers ask for.
     pub(super) fn of_spec(spec: &SpecWords) -> Self {
         let mut sums = Sums { is_guaranteed: true, ..Sums::default() };
-        match &spec.resources {
+        match spec.whole_resources() {
             Some(whole) => {
                 let has_limits = !whole.limits.is_empty();
                 sums.add(whole, has_limits);
@@ -140,6 +140,16 @@ mod tests {
         let guaranteed = whole(json!({ "requests": both, "limits": both }));
         assert_eq!(class_of(&guaranteed, &json!({})), QosClass::Guaranteed);
         assert_eq!(class_of(&whole(json!({ "requests": both })), &json!({})), QosClass::Burstable);
+        let empty = [json!({}), json!({ "requests": {} }), json!({ "limits": { "example.com/gpu": "1" } })];
+        for resources in empty {
+            let containers = json!([{ "resources": { "requests": both, "limits": both } }]);
+            let spec = json!({ "containers": containers, "resources": resources });
+            assert_eq!(
+                class_of(&spec, &json!({})),
+                QosClass::Guaranteed,
+                "{resources} says nothing of the whole"
+            );
+        }
         assert_eq!(class_of(&guaranteed, &json!({ "qosClass": "BestEffort" })), QosClass::BestEffort);
         assert_eq!(class_of(&guaranteed, &json!({ "qosClass": "Guaranteed" })), QosClass::Guaranteed);
     }

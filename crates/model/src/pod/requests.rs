@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use super::words::{ContainerStatusWords, ContainerWords, SpecWords, StatusWords};
 use crate::names::resource;
 use crate::quantity::Quantity;
-use crate::resources::{ResourceList, Resources};
+use crate::resources::{ResourceList, ResourceRequirements, Resources};
 
 /// What a container without a cpu request is taken to use when nodes are scored, in thousandths of a core.
 const DEFAULT_MILLI_CPU: i64 = 100;
@@ -54,7 +54,7 @@ impl PodRequests {
     /// What comes of it without sidecars, which count as other init containers, and without requests at pod level; none if it is the same.
     pub(super) fn differing_plain(&self, spec: &SpecWords) -> Option<Box<Resources>> {
         let has_sidecars = spec.init_containers.iter().any(ContainerWords::is_sidecar);
-        if !has_sidecars && spec.resources.is_none() {
+        if !has_sidecars && spec.whole_resources().is_none() {
             return None;
         }
         let mut plain = ResourceList::default();
@@ -202,6 +202,17 @@ impl Formula<'_> {
 impl ContainerWords {
     pub(super) fn is_sidecar(&self) -> bool {
         self.restart_policy.as_deref() == Some("Always")
+    }
+}
+
+impl SpecWords {
+    /// What the pod asks for as a whole. Upstream, who names nothing there that a pod can ask for says nothing.
+    pub(super) fn whole_resources(&self) -> Option<&ResourceRequirements> {
+        self.resources.as_ref().filter(|whole| {
+            [&whole.requests, &whole.limits]
+                .iter()
+                .any(|list| list.iter().any(|(name, _)| is_pod_level(name)))
+        })
     }
 }
 

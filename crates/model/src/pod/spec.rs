@@ -39,6 +39,8 @@ pub struct PodSpec {
     pub requests: PodRequests,
     /// What [`PodSpec::plain_requests`] says, where that is something else.
     pub differing_plain_requests: Option<Box<Resources>>,
+    /// `resources`: what the pod asks for as a whole, of what a pod can; none if that is nothing.
+    pub whole_resources: Option<Box<ResourceRequirements>>,
     /// `overhead`: what the pod takes besides its containers; it is part of `requests`.
     pub overhead: ResourceList,
     /// The quality of service that follows from this.
@@ -267,6 +269,7 @@ impl PodSpec {
                 .collect(),
             requests,
             differing_plain_requests,
+            whole_resources: words.whole_resources().map(|whole| Box::new(whole.clone())),
             overhead: words.overhead.clone(),
             qos_class: QosClass::of_spec(words),
             fit_score_requests: PodRequests::for_fit_score(words),

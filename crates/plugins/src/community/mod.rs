@@ -46,7 +46,7 @@ pub use topological_sort::{TopologicalSort, TopologicalSortArgs};
 pub use trimaran::{
     LoadVariationRiskBalancing, LoadVariationRiskBalancingArgs, LowRiskOverCommitment,
     LowRiskOverCommitmentArgs, Measured, MetricProvider, NodeLoad, Peaks, PeaksArgs, PowerModel,
-    TargetLoadPacking, TargetLoadPackingArgs, Usage,
+    TargetLoadPacking, TargetLoadPackingArgs, Token, Usage,
 };
 
 use supercargo_framework::{DuplicatePlugin, Registry};

@@ -21,6 +21,8 @@ const LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
 /// A time in 1733, in Unix seconds. Upstream's ages are no more than 292 years, so it sees no difference between times before that; a layout
 /// without a year means the year 0.
 const OLDEST: i64 = -7_456_000_000;
+/// A time in 2318, as far ahead of us as the oldest is behind: upstream's ages are as short.
+const LATEST: i64 = OLDEST + 2 * (i64::MAX / 1_000_000_000);
 
 /// # What
 /// Prefers nodes by a label or an annotation that holds a number, the highest or the lowest, or a time, the newest or the oldest. The
@@ -138,7 +140,7 @@ impl NodeMetadata {
         let value = if self.args.metadata_type == "Number" {
             go_number::parse(text, if fractions { THOUSANDTHS } else { 1.0 })?
         } else {
-            self.layout.parse(text)?.max(OLDEST)
+            self.layout.parse(text)?.clamp(OLDEST, LATEST)
         };
         match &*self.args.scoring_strategy {
             "Lowest" | "Oldest" => Some(-value),

@@ -120,8 +120,9 @@ impl Score for NodeResourcesAllocatable {
             .weights
             .iter()
             .map(|(name, weight)| i128::from(amount(node.allocatable(), name)) * i128::from(*weight));
-        let mean = self.sign * weighed.sum::<i128>() / self.weight;
-        Ok(i64::try_from(mean).expect("a mean of numbers of 64 bits has no more"))
+        let sum = weighed.fold(0, i128::saturating_add);
+        let mean = self.sign.saturating_mul(sum) / self.weight;
+        Ok(i64::try_from(mean).unwrap_or(if mean < 0 { i64::MIN } else { i64::MAX }))
     }
 
     fn normalize(&self, _: &Cycle<'_>, scores: &mut [NodeScore]) -> Status {

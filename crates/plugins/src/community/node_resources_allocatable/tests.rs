@@ -50,6 +50,31 @@ fn the_largest_weights_do_not_overflow() {
 }
 
 #[test]
+fn the_largest_amounts_do_not_overflow() {
+    let weights = |weight: i64| {
+        let resources = ["cpu", "memory", "ephemeral-storage"];
+        resources.map(|name| json!({ "name": name, "weight": weight })).to_vec()
+    };
+    for (mode, expected) in [("Least", ["a: 0", "b: 100"]), ("Most", ["a: 100", "b: 0"])] {
+        for resources in [weights(i64::MAX), weights(1), weights(1)[..1].to_vec()] {
+            let args = json!({ "mode": mode, "resources": resources });
+            let large = node("a").cpu("9223372036854775807m").memory("8Ei");
+            let large = large.allocatable("ephemeral-storage", "8Ei");
+            let mut scene = cluster().with(large).with(node("b").cpu("1").memory("1Gi"));
+            let scores = trial_with::<NodeResourcesAllocatable>(args.clone()).scores(&mut scene, pod("web"));
+            assert_eq!(scores, expected, "{args}");
+        }
+    }
+    // So much is below 0 to whoever counts in 64 bits, as upstream does.
+    let args = json!({ "resources": [{ "name": "cpu", "weight": 1 }] });
+    let mut scene = cluster().with(node("a").cpu("9223372036854775808m")).with(node("b").cpu("1"));
+    assert_eq!(
+        trial_with::<NodeResourcesAllocatable>(args).scores(&mut scene, pod("web")),
+        ["a: 100", "b: 0"]
+    );
+}
+
+#[test]
 fn arguments_that_make_no_sense_are_refused() {
     let problems = |args| problems_of::<NodeResourcesAllocatable>(args);
     assert_eq!(problems(json!({})), [""; 0]);

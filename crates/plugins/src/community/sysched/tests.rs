@@ -70,6 +70,72 @@ fn nodes_whose_pods_may_do_the_same_are_better() {
 }
 
 #[test]
+fn of_several_annotations_the_first_counts_whose_profile_there_is() {
+    let annotated = |paths: &[&str]| {
+        let keys =
+            ["a", "b", "c"].map(|name| format!("container.seccomp.security.alpha.kubernetes.io/{name}"));
+        paths.iter().zip(&keys).fold(pod("web"), |pod, (path, key)| pod.annotation(key, path))
+    };
+    let (gone, abd, xy) =
+        ("operator/default/gone.json", "localhost/operator/default/abd.json", "operator/xy.json");
+    let unknown = ["n1: 100", "n2: 100", "n3: 100"];
+    for (paths, expected) in [
+        ([gone, abd, xy], ["n1: 60", "n2: 0", "n3: 100"]),
+        ([abd, xy, gone], ["n1: 60", "n2: 0", "n3: 100"]),
+        ([xy, abd, gone], ["n1: 0", "n2: 100", "n3: 100"]),
+        ([gone, gone, gone], unknown),
+        // Who names no profile says nothing, and the search ends.
+        (["none", abd, xy], unknown),
+    ] {
+        assert_eq!(trial::<SySched>().scores(&mut scene(), annotated(&paths)), expected, "{paths:?}");
+    }
+}
+
+#[test]
+fn calls_are_counted_once_however_many_profiles_and_pods_have_them() {
+    let container = |path: &str| {
+        let profile = json!({ "type": "Localhost", "localhostProfile": path });
+        json!({ "securityContext": { "seccompProfile": profile } })
+    };
+    let several = |name: &str| {
+        let paths = ["operator/default/abc.json", "operator/default/abd.json", "operator/xy.json"];
+        pod(name).with(json!({ "spec": { "containers": paths.map(container) } }))
+    };
+    let on = |pod: PodBuilder, node: &str| pod.on(node).with(json!({ "status": { "phase": "Running" } }));
+    let mut scene = scene();
+    for name in ["three", "four"] {
+        scene = scene.with(on(several(name), "n3"));
+    }
+    // On n1, {a, b, c}: none is foreign to {a, b, c, d, x, y}, of which its pod lacks three. On n2, {x, y}: its pod lacks four. On n3 nothing.
+    assert_eq!(trial::<SySched>().scores(&mut scene, several("web")), ["n1: 25", "n2: 0", "n3: 100"]);
+    // {a, b, d}: c, x and y are foreign on n3, and its pods lack nothing; on n1 it is c, and d is lacking; on n2 two and three.
+    let web = confined(pod("web"), "operator/default/abd.json");
+    assert_eq!(trial::<SySched>().scores(&mut scene, web), ["n1: 60", "n2: 0", "n3: 40"]);
+}
+
+#[test]
+fn other_annotations_and_specs_do_not_tell_pods_apart() {
+    let plugin = SySched::new(SySchedArgs::default());
+    let number = |pod: PodBuilder| plugin.alike(&cluster().pod(pod));
+    let path = "operator/default/abd.json";
+    let key = "container.seccomp.security.alpha.kubernetes.io/main";
+    let plain = number(confined(pod("a"), path));
+    assert_eq!(plain, number(confined(pod("b").cpu("3").annotation("uid", "17"), path)));
+    let others = [
+        pod("a"),
+        confined(pod("a"), "operator/xy.json"),
+        confined(pod("a").annotation(key, path), path),
+        pod("a").annotation(key, path),
+        confined(pod("a").annotation(key, "operator/xy.json"), path),
+    ];
+    let mut numbers: Vec<u64> = others.into_iter().map(number).collect();
+    numbers.push(plain);
+    numbers.sort_unstable();
+    numbers.dedup();
+    assert_eq!(numbers.len(), 6);
+}
+
+#[test]
 fn pods_without_a_profile_have_the_default_one() {
     let mut scene = scene().with(profile("default", "all-syscalls", "v1beta1", &["a", "b", "d"]));
     assert_eq!(trial::<SySched>().scores(&mut scene, pod("web")), ["n1: 60", "n2: 0", "n3: 100"]);

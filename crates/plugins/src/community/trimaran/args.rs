@@ -1,5 +1,6 @@
 //! Where the load of nodes comes from.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,8 @@ const INTERVAL: Duration = Duration::from_secs(30);
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an answer counts if no other follows. Upstream keeps the last one for ever.
 const FRESHNESS: Duration = Duration::from_secs(5 * 60);
+/// How long an answer may be: load-watcher and the metrics API write some KiB about a node.
+const BYTES_MAX: usize = 256 << 20;
 /// The time over which Prometheus takes averages.
 const WINDOW: &str = "15m";
 /// Where Prometheus is if nobody says.
@@ -32,7 +35,7 @@ pub struct MetricProvider {
     /// Where it is.
     pub address: Option<String>,
     /// The token to ask it with.
-    pub token: Option<String>,
+    pub token: Option<Token>,
     /// Whether its certificate is not looked at.
     pub insecure_skip_verify: Option<bool>,
     /// Prometheus' series of the share of its cpu that a node uses; `instance:node_cpu:ratio` if it is empty.
@@ -44,6 +47,17 @@ pub struct MetricProvider {
     /// The label that names the node, by its name or its internal address; `instance` if it is empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub node_label: String,
+}
+
+/// A token, which is not for everybody's eyes.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Token(pub String);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(if self.0.is_empty() { "none" } else { "***" })
+    }
 }
 
 impl MetricProvider {
@@ -67,9 +81,13 @@ impl MetricProvider {
             "Prometheus" => {
                 self.endpoint().validate("metricProvider.address", problems);
                 let is_plain = |text: &str| text.chars().all(|one| one.is_ascii_graphic());
-                if !is_plain(&self.cpu_series) || !is_plain(&self.memory_series) {
-                    let detail = "a series has neither blanks nor control characters in its name";
-                    problems.invalid("metricProvider.cpuSeries", &self.cpu_series, detail);
+                for (field, series) in
+                    [("cpuSeries", &self.cpu_series), ("memorySeries", &self.memory_series)]
+                {
+                    if !is_plain(series) {
+                        let detail = "a series has neither blanks nor control characters in its name";
+                        problems.invalid(format!("metricProvider.{field}"), series, detail);
+                    }
                 }
             }
             "SignalFx" => {
@@ -85,28 +103,28 @@ impl MetricProvider {
 
     /// The query that asks for the load of all nodes.
     pub(super) fn query(&self, watcher_address: Option<&str>) -> Query {
-        let (source, read): (QuerySource, load::Read) =
-            match watcher_address.filter(|address| !address.is_empty()) {
-                Some(address) => {
-                    let url = format!("{}/watcher", address.trim_end_matches('/'));
-                    (HttpSource::get(Endpoint::new(url)).into(), load::read_watcher)
-                }
-                None if self.kind == "Prometheus" => {
-                    (PrometheusSource::new(self.endpoint(), self.expression()).into(), load::read_prometheus)
-                }
-                None => (QuerySource::NodeMetrics, load::read_node_metrics),
-            };
-        Query::per_node::<NodeLoad>(QUERY, source, read)
-            .with("label", named(&self.node_label, "instance"))
-            .every(INTERVAL)
-            .within(TIMEOUT)
-            .fresh_for(FRESHNESS)
+        let of = |source: QuerySource, read: load::Read| Query::per_node::<NodeLoad>(QUERY, source, read);
+        let query = match watcher_address.filter(|address| !address.is_empty()) {
+            Some(address) => {
+                let url = format!("{}/watcher", address.trim_end_matches('/'));
+                of(HttpSource::get(Endpoint::new(url)).into(), load::read_watcher)
+            }
+            None if self.kind == "Prometheus" => {
+                let source = PrometheusSource::new(self.endpoint(), self.expression());
+                // Only Prometheus has labels: plugins that ask another source ask the same whatever label they name.
+                of(source.into(), load::read_prometheus).with("label", named(&self.node_label, "instance"))
+            }
+            None => of(QuerySource::NodeMetrics, load::read_node_metrics),
+        };
+        query.every(INTERVAL).within(TIMEOUT).fresh_for(FRESHNESS).at_most(BYTES_MAX)
     }
 
     fn endpoint(&self) -> Endpoint {
         let endpoint = Endpoint::new(self.address.as_deref().unwrap_or(PROMETHEUS));
         let endpoint = match &self.token {
-            Some(token) if !token.is_empty() => endpoint.header("Authorization", format!("Bearer {token}")),
+            Some(Token(token)) if !token.is_empty() => {
+                endpoint.header("Authorization", format!("Bearer {token}"))
+            }
             _ => endpoint,
         };
         if endpoint.is_https() && self.insecure_skip_verify == Some(true) {

@@ -3,18 +3,23 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use supercargo_framework::{Answer, LeftOutReason, NodeFacts, fact_kind};
+use supercargo_framework::{Answer, Fixes, LeftOutReason, NodeFacts, fact_kind};
 use supercargo_model::names::resource;
 use supercargo_model::wire::null_default;
 use supercargo_model::{Kind, KindId, NodeRef, Pod, Timestamp};
 
-use crate::community::requests::plain_amounts;
+use crate::community::requests::request_amounts;
 
-/// A load below this, in percent, is nonsense. Upstream takes any number; one that is a little below 0 is counted as upstream does.
-const LOAD_MIN: f64 = -100.0;
+/// A load below this, in percent, is nonsense. Upstream takes any number; one that is a little below 0 is counted as upstream does. What is
+/// far below 0 would give points that no node may have, so that no pod that meets the node could be scheduled.
+const LOAD_MIN: f64 = -10.0;
 
 /// A measurement covers a pod that came so many seconds before its end.
 const COVERED_AFTER: i64 = 60;
+
+/// What is said of an answer without a window.
+const NO_WINDOW: &str =
+    "load-watcher does not say when its window ended: the load is taken to be measured now";
 
 /// The load of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
@@ -81,10 +86,10 @@ impl NodeLoad {
 
     /// What those pods of the node ask for, of cpu and memory, that the measurement does not cover: they have not started, or started
     /// too late for it.
-    pub(super) fn unmeasured(&self, node: NodeRef<'_>) -> [i64; 2] {
+    pub(super) fn unmeasured(&self, node: NodeRef<'_>, fixes: &Fixes) -> [i64; 2] {
         let covers = |pod: &Pod| pod.started_at.is_some_and(|at| is_covered(at.seconds(), self.window_end));
         node.pods().iter().filter(|pod| !covers(pod)).fold([0, 0], |[cpu, memory], pod| {
-            let [more_cpu, more_memory] = plain_amounts(&pod.spec);
+            let [more_cpu, more_memory] = request_amounts(&pod.spec, fixes);
             [cpu.saturating_add(more_cpu), memory.saturating_add(more_memory)]
         })
     }
@@ -159,9 +164,17 @@ struct MetricWords {
     value: f64,
 }
 
-/// Reads what load-watcher says. A node about which it says nothing is as one that it does not name.
+/// Reads what load-watcher says. A node about which it says nothing is as one that it does not name. It goes on telling what it was told
+/// last while nobody tells it anything, so that it counts when the window ended, and not when it answers.
 pub(super) fn read_watcher(answer: &Answer, nodes: &mut NodeFacts<NodeLoad>) -> Result<(), String> {
     let words: WatcherWords = answer.json()?;
+    let end = words.window.end;
+    let measured_at = if end > 0 {
+        Timestamp::from_seconds(end)
+    } else {
+        nodes.warn(NO_WINDOW);
+        nodes.now()
+    };
     for (node, NodeWords { metrics }) in words.data.nodes {
         let (metrics, absurd): (Vec<_>, Vec<_>) =
             metrics.into_iter().partition(|metric| is_believable(metric.value));
@@ -169,7 +182,7 @@ pub(super) fn read_watcher(answer: &Answer, nodes: &mut NodeFacts<NodeLoad>) -> 
         if metrics.is_empty() {
             continue;
         }
-        let mut load = NodeLoad { window_end: words.window.end, ..NodeLoad::default() };
+        let mut load = NodeLoad { window_end: measured_at.seconds(), ..NodeLoad::default() };
         let (mut has_cpu, mut has_memory) = (false, false);
         for MetricWords { kind, operator, value } in metrics {
             match &*kind {
@@ -178,7 +191,7 @@ pub(super) fn read_watcher(answer: &Answer, nodes: &mut NodeFacts<NodeLoad>) -> 
                 _ => {}
             }
         }
-        nodes.put(&node, load);
+        nodes.put_at(&node, load, measured_at);
     }
     Ok(())
 }

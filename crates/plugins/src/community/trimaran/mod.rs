@@ -12,7 +12,7 @@ mod peaks;
 mod statistics;
 mod target_load_packing;
 
-pub use args::MetricProvider;
+pub use args::{MetricProvider, Token};
 pub use load::{Measured, NodeLoad, Usage};
 pub use load_variation_risk_balancing::{LoadVariationRiskBalancing, LoadVariationRiskBalancingArgs};
 pub use low_risk_over_commitment::{LowRiskOverCommitment, LowRiskOverCommitmentArgs};

@@ -33,7 +33,7 @@ impl Statistics {
         } else {
             allocatable
         };
-        let unmeasured = if fixes.recent_pods_load { load.unmeasured(node) } else { [0, 0] };
+        let unmeasured = if fixes.recent_pods_load { load.unmeasured(node, fixes) } else { [0, 0] };
         let measured = [load.cpu_of(node), load.memory_of(node)];
         [0, 1].map(|index| {
             let amount = |amounts: [i64; 2]| amounts[index] as f64 * UNITS[index];

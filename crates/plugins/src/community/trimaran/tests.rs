@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use supercargo_framework::Plugin;
-use supercargo_testkit::{ReadsCheck, TestCluster, cluster, node, pod, trial_with};
+use supercargo_testkit::{PodBuilder, ReadsCheck, TestCluster, cluster, node, pod, problems_of, trial_with};
 
 use super::*;
 
@@ -42,17 +42,17 @@ fn load_watcher_answers() {
         metric("Memory", "Latest", 30.0),
         metric("Energy", "AVG", 1.0),
     ];
-    let text = json!({ "window": { "end": 1_000 }, "data": { "NodeMetricsMap": {
+    let text = json!({ "window": { "end": 3_590 }, "data": { "NodeMetricsMap": {
         "n1": { "metrics": metrics }, "n2": { "metrics": metrics }, "n3": { "metrics": [] },
     } } });
     let mut scene = scene();
     plugin.answer(&mut scene, "node-load", &text.to_string()).expect("it can be read");
     let measured = load(&scene).expect("the node was measured");
-    assert_eq!((measured.cpu.average, measured.cpu.deviation, measured.window_end), (40.0, 5.0, 1_000));
+    assert_eq!((measured.cpu.average, measured.cpu.deviation, measured.window_end), (40.0, 5.0, 3_590));
     assert_eq!((measured.cpu.first, measured.cpu.last), (Some(90.0), Some(40.0)));
     assert_eq!((measured.memory.average, measured.memory.is_known), (30.0, true));
     let absurd =
-        json!({ "data": { "NodeMetricsMap": { "n1": { "metrics": [metric("CPU", "AVG", -500.0)] } } } });
+        json!({ "data": { "NodeMetricsMap": { "n1": { "metrics": [metric("CPU", "AVG", -10.5)] } } } });
     plugin.answer(&mut scene, "node-load", &absurd.to_string()).expect("it can be read");
     assert_eq!(load(&scene), None, "what cannot be meant is as if it were not said");
     for nonsense in ["<html>", "[]", r#"{"data":{"NodeMetricsMap":{"n1":{"metrics":[{"value":"much"}]}}}}"#] {
@@ -61,14 +61,148 @@ fn load_watcher_answers() {
 }
 
 #[test]
+fn what_load_watcher_says_is_as_old_as_its_window() {
+    let plugin = trial_with::<TargetLoadPacking>(json!({ "watcherAddress": "http://load-watcher" }));
+    let text = |end: Option<i64>| {
+        let metrics = [json!({ "type": "CPU", "operator": "AVG", "value": 40 })];
+        let mut text = json!({ "data": { "NodeMetricsMap": { "n1": { "metrics": metrics } } } });
+        if let Some(end) = end {
+            text["window"] = json!({ "end": end });
+        }
+        text.to_string()
+    };
+    // It is 3,600 seconds since the epoch.
+    let old = "1 too old";
+    for (end, expected) in [
+        (3_600, Ok(3_600)),
+        (3_540, Ok(3_540)),
+        (3_301, Ok(3_301)),
+        (3_300, Err(old)),
+        (1, Err(old)),
+        (3_630, Ok(3_630)),
+        (3_631, Err("1 from the future")),
+        (3_600_000, Err("1 from the future")),
+        (i64::MAX, Err("1 from the future")),
+    ] {
+        let mut scene = scene();
+        let said = plugin.answer(&mut scene, "node-load", &text(Some(end))).expect("it can be read");
+        let load = load(&scene).map(|load| load.window_end);
+        assert_eq!((load, &*said), (expected.ok(), expected.err().unwrap_or_default()), "{end}");
+    }
+    for end in [None, Some(0), Some(-1)] {
+        let mut scene = scene();
+        plugin.answer(&mut scene, "node-load", &text(end)).expect("it can be read");
+        let measured = load(&scene).expect("the node was measured").window_end;
+        assert_eq!(measured, 3_600, "now, so that pods count on top of it for a minute");
+        let facts = plugin.query("node-load").read(text(end).as_bytes(), scene.now).expect("it can be read");
+        assert!(facts.warnings()[0].contains("does not say when its window ended"), "{:?}", facts.warnings());
+    }
+}
+
+#[test]
+fn long_answers_are_read_and_those_who_ask_one_source_ask_the_same() {
+    let query = |args: Value| trial_with::<LoadVariationRiskBalancing>(args).query("node-load");
+    let watcher = query(json!({ "watcherAddress": "http://load-watcher" }));
+    // 15,000 nodes of 5 KiB each.
+    assert!(watcher.bytes_max() >= 15_000 * 5 * 1_024);
+    assert_eq!(watcher.validate(), Ok(()));
+    let labelled = |mut args: Value| {
+        args["metricProvider"]["nodeLabel"] = json!("node");
+        query(args)
+    };
+    assert_eq!(watcher, labelled(json!({ "watcherAddress": "http://load-watcher/" })));
+    assert_eq!(query(json!({})), labelled(json!({})));
+    let prometheus = || json!({ "metricProvider": { "type": "Prometheus" } });
+    assert!(query(prometheus()).collides_with(&labelled(prometheus())));
+}
+
+#[test]
+fn a_wrong_series_is_told_by_its_name_and_a_token_is_not_shown() {
+    let provider =
+        json!({ "type": "Prometheus", "cpuSeries": "a", "memorySeries": "b c", "token": "secret" });
+    let args = json!({ "metricProvider": provider });
+    let problems = problems_of::<LoadVariationRiskBalancing>(args.clone());
+    assert_eq!(problems.len(), 1);
+    assert!(problems[0].starts_with("metricProvider.memorySeries: Invalid value: \"b c\""), "{problems:?}");
+    let read: LoadVariationRiskBalancingArgs = serde_json::from_value(args).expect("it can be read");
+    assert!(!format!("{read:?}").contains("secret"));
+    let token = read.metric_provider.token.expect("it is there");
+    assert_eq!(serde_json::to_value(token).expect("it can be written"), json!("secret"));
+}
+
+#[test]
+fn sidecars_and_what_pods_ask_for_as_a_whole_count_if_that_is_asked_for() {
+    let resources = |times: i64| {
+        let memory = format!("{times}Gi");
+        json!({ "requests": { "cpu": times, "memory": memory }, "limits": { "cpu": 4 * times, "memory": memory } })
+    };
+    let with_sidecar = |name: &str| {
+        let sidecar = json!({ "name": "side", "restartPolicy": "Always", "resources": resources(1) });
+        pod(name)
+            .container(json!({ "resources": resources(1) }))
+            .with(json!({ "spec": { "initContainers": [sidecar] } }))
+    };
+    let as_a_whole = |name: &str| {
+        pod(name)
+            .container(json!({ "resources": resources(1) }))
+            .with(json!({ "spec": { "resources": resources(2) } }))
+    };
+    let two = |name: &str| {
+        let containers = ["one", "two"].map(|name| json!({ "name": name, "resources": resources(1) }));
+        pod(name).with(json!({ "spec": { "containers": containers } }))
+    };
+    let one = |name: &str| pod(name).container(json!({ "resources": resources(1) }));
+    let measured =
+        Measured { average: 10.0, deviation: 5.0, is_known: true, first: Some(10.0), last: Some(10.0) };
+    let load = NodeLoad { cpu: measured, memory: measured, usage: None, window_end: 3_600 };
+    let amounts = json!({ "cpu": "10", "memory": "8Gi" });
+    let scores = |web: PodBuilder, late: PodBuilder, is_mended: bool| {
+        let mut scene = cluster()
+            .with(node("n").with(json!({ "status": { "capacity": amounts, "allocatable": amounts } })))
+            .with(late.on("n").with(json!({ "status": { "startTime": null } })))
+            .fact("n", load);
+        scene.fixes.recent_pods_load = true;
+        scene.fixes.load_sidecars = is_mended;
+        let args = || json!({ "watcherAddress": "http://load-watcher", "smoothingWindowSize": 5 });
+        let mut simple = args();
+        simple.as_object_mut().expect("an object").remove("smoothingWindowSize");
+        [
+            trial_with::<LoadVariationRiskBalancing>(simple.clone()).scores(&mut scene, web.clone()),
+            trial_with::<LowRiskOverCommitment>(args()).scores(&mut scene, web.clone()),
+            trial_with::<TargetLoadPacking>(simple).scores(&mut scene, web),
+        ]
+        .concat()
+    };
+    let (like_one, like_two) =
+        (scores(one("web"), one("late"), false), scores(two("web"), two("late"), false));
+    assert!(like_one.iter().zip(&like_two).all(|(one, two)| one != two), "{like_one:?} {like_two:?}");
+    for (what, web, late) in [
+        ("sidecars", with_sidecar("web"), with_sidecar("late")),
+        ("pods", as_a_whole("web"), as_a_whole("late")),
+    ] {
+        assert_eq!(scores(web.clone(), late.clone(), false), like_one, "{what}");
+        assert_eq!(scores(web, late, true), like_two, "{what}");
+    }
+}
+
+#[test]
 fn the_metrics_api_says_how_much_of_a_node_is_used() {
     let plugin = trial_with::<TargetLoadPacking>(json!({}));
     let usage = json!({ "cpu": "1", "memory": "2Gi" });
     let item = json!({ "metadata": { "name": "n1" }, "timestamp": "1970-01-01T00:59:50Z", "window": "10s", "usage": usage });
+    // What is not whole of one node costs the others nothing.
+    let broken = [
+        json!({ "metadata": { "name": "n2" }, "usage": usage }),
+        json!({ "metadata": { "name": "n2" }, "timestamp": "1970-01-01T00:59:50Z", "usage": {} }),
+        json!({ "metadata": { "name": "n2" }, "timestamp": "1970-01-01T00:59:50Z", "usage": { "cpu": "much", "memory": "1" } }),
+        json!(null),
+    ];
+    let items: Vec<Value> = broken.into_iter().chain([item]).collect();
     let mut scene = scene();
-    plugin
-        .answer(&mut scene, "node-load", &json!({ "kind": "NodeMetricsList", "items": [item] }).to_string())
+    let said = plugin
+        .answer(&mut scene, "node-load", &json!({ "kind": "NodeMetricsList", "items": items }).to_string())
         .expect("it can be read");
+    assert_eq!(said, "4 that cannot be read");
     let load = load(&scene).expect("the node was measured");
     let node = scene.node("n1");
     assert_eq!((load.cpu_of(node).last, load.memory_of(node).average), (Some(25.0), 25.0));

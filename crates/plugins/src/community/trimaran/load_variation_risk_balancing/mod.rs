@@ -10,7 +10,7 @@ use supercargo_model::NodeRef;
 use super::args::MetricProvider;
 use super::load::NodeLoad;
 use super::statistics::{Statistics, clamped};
-use crate::community::requests::plain_amounts;
+use crate::community::requests::request_amounts;
 
 /// # What
 /// Prefers nodes whose load is low and varies little, with the pod on top of it. The risk of a resource is the mean of the share that
@@ -22,7 +22,8 @@ use crate::community::requests::plain_amounts;
 /// # Arguments
 /// `watcherAddress` of load-watcher, or `metricProvider` with a `type` (`KubernetesMetricsServer`, which is the default, or
 /// `Prometheus`), an `address` and a `token`; Prometheus' `cpuSeries`, `memorySeries` and `nodeLabel` may be named as well.
-/// `safeVarianceMargin` (1) multiplies the deviation, `safeVarianceSensitivity` (1) is the root of it that counts.
+/// `safeVarianceMargin` (1) multiplies the deviation, `safeVarianceSensitivity` (1) is the root of it that counts. All plugins that go by the
+/// load of nodes, in all profiles, ask the same source.
 ///
 /// # Example
 /// ```yaml
@@ -35,10 +36,11 @@ use crate::community::requests::plain_amounts;
 /// With a load of 40 % that deviates by 10 %, a node of 4 cores gets 63 points for a pod of 1 core.
 ///
 /// # Difference from upstream
-/// A measurement counts for five minutes, where upstream keeps the last one for ever. Prometheus' series and the label that names the node can
+/// A measurement counts for five minutes after it was made, where upstream keeps the last one for ever. A load below -10 % is left out. Prometheus' series and the label that names the node can
 /// be chosen, and nodes are found by their addresses as well. As upstream, percentages of what a node has are taken for percentages of what
-/// it gives to pods, unless the fix `loadOfCapacity` is asked for; a node without a measurement gets no points; and pods that came since
-/// the last measurement do not count, unless the fix `recentPodsLoad` is asked for.
+/// it gives to pods, unless the fix `loadOfCapacity` is asked for; a node without a measurement gets no points; pods that came since
+/// the last measurement do not count, unless the fix `recentPodsLoad` is asked for; and sidecars count as init containers that end, and what
+/// pods ask for as a whole does not count, unless the fix `loadSidecars` is asked for.
 #[derive(Debug)]
 pub struct LoadVariationRiskBalancing {
     args: LoadVariationRiskBalancingArgs,
@@ -117,8 +119,9 @@ impl LoadVariationRiskBalancing {
 impl Score for LoadVariationRiskBalancing {
     fn score(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Result<i64, Status> {
         let Some(load) = cycle.object_of::<NodeLoad>(node) else { return Ok(0) };
-        let requested = plain_amounts(&cycle.pod.spec);
-        let statistics = Statistics::of_node(load, node, requested, &cycle.context.fixes);
+        let fixes = &cycle.context.fixes;
+        let requested = request_amounts(&cycle.pod.spec, fixes);
+        let statistics = Statistics::of_node(load, node, requested, fixes);
         let points = match statistics.map(|resource| resource.map(|resource| self.points(&resource))) {
             [Some(cpu), Some(memory)] => cpu.min(memory),
             [one, other] => one.or(other).unwrap_or(0.0).max(0.0),

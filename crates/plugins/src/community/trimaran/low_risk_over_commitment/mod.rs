@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Args, Cycle, Extensions, FieldProblems, MAX_NODE_SCORE, NodeField, Normalization, Plugin, PodField,
-    PreScore, Reads, Score, Status,
+    Args, Cycle, Extensions, FieldProblems, Fixes, MAX_NODE_SCORE, NodeField, Normalization, Plugin,
+    PodField, PreScore, Reads, Score, Status,
 };
 use supercargo_model::names::resource;
 use supercargo_model::{NodeRef, PodSpec, Row};
@@ -16,7 +16,7 @@ use supercargo_model::{NodeRef, PodSpec, Row};
 use super::args::MetricProvider;
 use super::load::NodeLoad;
 use super::statistics::Statistics;
-use crate::community::requests::{plain_amounts, plain_limit_amounts};
+use crate::community::requests::{limit_amounts, request_amounts};
 use risk::{Committed, Weighing};
 
 /// How many samples the deviation is taken over, if nobody says.
@@ -46,9 +46,10 @@ const LIMIT_WEIGHT: f64 = 0.5;
 /// ```
 ///
 /// # Difference from upstream
-/// A measurement counts for five minutes, where upstream keeps the last one for ever. As upstream, percentages of what a node has are taken
-/// for percentages of what it gives to pods, unless the fix `loadOfCapacity` is asked for; a node without a measurement gets no points; and
-/// pods that came since the last measurement do not count as load, unless the fix `recentPodsLoad` is asked for.
+/// A measurement counts for five minutes after it was made, where upstream keeps the last one for ever. A load below -10 % is left out. As upstream, percentages of what a node has are taken
+/// for percentages of what it gives to pods, unless the fix `loadOfCapacity` is asked for; a node without a measurement gets no points;
+/// pods that came since the last measurement do not count as load, unless the fix `recentPodsLoad` is asked for; and sidecars count as init
+/// containers that end, and what pods ask for as a whole does not count, unless the fix `loadSidecars` is asked for.
 #[derive(Debug)]
 pub struct LowRiskOverCommitment {
     args: LowRiskOverCommitmentArgs,
@@ -122,7 +123,8 @@ impl PreScore for LowRiskOverCommitment {
 
 impl Score for LowRiskOverCommitment {
     fn score(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Result<i64, Status> {
-        let own @ (requests, limits) = requests_and_limits(&cycle.pod.spec);
+        let fixes = &cycle.context.fixes;
+        let own @ (requests, limits) = requests_and_limits(&cycle.pod.spec, fixes);
         if requests == [0, 0] && limits == [0, 0] {
             return Ok(0);
         }
@@ -132,7 +134,7 @@ impl Score for LowRiskOverCommitment {
         let mut last = (&cycle.pod.spec, own);
         for pod in node.pods() {
             if !pod.spec.is_same(last.0) {
-                last = (&pod.spec, requests_and_limits(&pod.spec));
+                last = (&pod.spec, requests_and_limits(&pod.spec, fixes));
             }
             let (requests, limits) = last.1;
             for index in 0..2 {
@@ -148,7 +150,7 @@ impl Score for LowRiskOverCommitment {
             limit_before: other_limits[index],
         };
         let allocatable = node.allocatable();
-        let [cpu, memory] = Statistics::of_node(load, node, [0, 0], &cycle.context.fixes);
+        let [cpu, memory] = Statistics::of_node(load, node, [0, 0], fixes);
         let cpu = risk::of(committed(0, allocatable.milli_cpu), cpu, self.weighings[0]);
         let memory = risk::of(committed(1, allocatable.memory), memory, self.weighings[1]);
         Ok(((1.0 - cpu.max(memory)) * MAX_NODE_SCORE as f64).round() as i64)
@@ -160,8 +162,8 @@ impl Score for LowRiskOverCommitment {
 }
 
 /// What a pod asks for and what it may use; a limit is at least the request.
-fn requests_and_limits(spec: &PodSpec) -> ([i64; 2], [i64; 2]) {
-    let (requests, limits) = (plain_amounts(spec), plain_limit_amounts(spec));
+fn requests_and_limits(spec: &PodSpec, fixes: &Fixes) -> ([i64; 2], [i64; 2]) {
+    let (requests, limits) = (request_amounts(spec, fixes), limit_amounts(spec, fixes));
     (requests, [limits[0].max(requests[0]), limits[1].max(requests[1])])
 }
 

@@ -46,7 +46,7 @@ const UNKNOWN: i64 = i64::MAX;
 ///
 /// # Difference from upstream
 /// The model stands in the arguments; upstream also reads a file that the environment variable `NODE_POWER_MODEL` names. A
-/// measurement counts for five minutes, where upstream keeps the last one for ever. As upstream, a node without a model or a measurement,
+/// measurement counts for five minutes after it was made, where upstream keeps the last one for ever. A load below -10 % is left out. As upstream, a node without a model or a measurement,
 /// or that the pod would overload, counts as one where the pod costs nothing, which is best; the fix `peaksUnknownNodes` gives it 0 points.
 /// More than 9,223 watts count as so many, where upstream's numbers overflow. As upstream, memory does not count, nor pods that came
 /// since the last measurement, unless the fix `recentPodsLoad` is asked for.
@@ -83,6 +83,9 @@ impl Args for PeaksArgs {
         } else {
             MetricProvider::default().validate(Some(&self.watcher_address), problems);
         }
+        if self.node_power_model.is_empty() {
+            problems.required("NodePowerModel", "the model of each node by its name, with k0, k1 and k2");
+        }
     }
 }
 
@@ -112,7 +115,7 @@ impl Peaks {
         let mut used = load.cpu_of(node).first?;
         let capacity = node.facts().capacity.amount(resource::CPU) as f64;
         if fixes.recent_pods_load && capacity > 0.0 {
-            let [unmeasured, _] = load.unmeasured(node);
+            let [unmeasured, _] = load.unmeasured(node, fixes);
             used += 100.0 * unmeasured as f64 / capacity;
         }
         // As upstream, a node without cpu would be idle.

@@ -45,6 +45,12 @@ fn the_least_added_power_is_best_and_nodes_without_a_word_only_with_the_fix_wors
 #[test]
 fn arguments_that_make_no_sense_are_refused() {
     assert_eq!(problems_of::<Peaks>(args()), [""; 0]);
-    assert_eq!(problems_of::<Peaks>(json!({})).len(), 1);
+    assert_eq!(problems_of::<Peaks>(json!({})).len(), 2);
+    for models in [json!({}), json!(null)] {
+        let mut args = args();
+        args["NodePowerModel"] = models;
+        let problems = problems_of::<Peaks>(args);
+        assert!(!problems.is_empty() && problems[0].contains("NodePowerModel"), "{problems:?}");
+    }
     assert_eq!(problems_of::<Peaks>(json!({ "watcherAddress": "http://load-watcher" })).len(), 1);
 }

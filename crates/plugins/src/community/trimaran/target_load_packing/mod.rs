@@ -48,11 +48,12 @@ const DEFAULT_MILLI_CPU: i64 = 1_000;
 /// With a target of 40 %, a node of 10 cores of which 25 % is used gets 100 points for a pod that requests a core.
 ///
 /// # Difference from upstream
-/// A measurement counts for five minutes, where upstream keeps the last one for ever. A pod counts on top of what was measured until
+/// A measurement counts for five minutes after it was made, where upstream keeps the last one for ever. A pod counts on top of what was measured until
 /// a measurement covers it, not for some minutes; and pods that were scheduled before this scheduler started count from then, where
 /// upstream takes all of them to have come when it started. Each profile has arguments of its own, where upstream's last profile has them
-/// for all. A load below -100 % is left out. As upstream, a target above 100, or a load far enough below 0, gives points that no node may
-/// have, and pods cannot be scheduled; the fix `targetLoadPoints` keeps points within 0 and 100. As upstream, memory does not count.
+/// for all. A load below -10 % is left out. As upstream, a target above 100, or a load below 0 with a small target, gives points that no node may
+/// have, and pods cannot be scheduled; the fix `targetLoadPoints` keeps points within 0 and 100. As upstream, memory does not count; nor do
+/// sidecars and what pods ask for as a whole, unless the fix `loadSidecars` is asked for.
 #[derive(Debug)]
 pub struct TargetLoadPacking {
     args: TargetLoadPackingArgs,
@@ -80,6 +81,7 @@ pub struct TargetLoadPackingArgs {
 impl Args for TargetLoadPackingArgs {
     fn complete(&mut self) {
         self.metric_provider.complete(self.watcher_address.as_deref());
+        // As upstream, who names none says that such containers use nothing.
         self.default_requests.get_or_insert_with(|| {
             BTreeMap::from([(resource::CPU.to_owned(), Quantity::milli(DEFAULT_MILLI_CPU))])
         });
@@ -159,7 +161,7 @@ impl Score for TargetLoadPacking {
             let demands = recent.since(node.name(), load.window_end);
             demands.map(|demand| self.prediction(demand)).fold(0, i64::wrapping_add)
         });
-        let predicted = self.prediction(&Demand::of(&cycle.pod.spec));
+        let predicted = self.prediction(&Demand::of(&cycle.pod.spec, &cycle.context.fixes));
         let used = used / 100.0 * capacity;
         let used = if capacity == 0.0 {
             0.0
@@ -193,7 +195,7 @@ impl Observe for TargetLoadPacking {
             Change::Pod { old, new } => {
                 let is_on_node = |pod: &&supercargo_model::Pod| pod.node_name.is_some();
                 match (old.filter(is_on_node), new.filter(is_on_node)) {
-                    (None, Some(pod)) => acts.memory::<RecentPods>().came(pod, context.now),
+                    (None, Some(pod)) => acts.memory::<RecentPods>().came(pod, context.now, &context.fixes),
                     (Some(pod), None) => acts.memory::<RecentPods>().went(pod),
                     _ => {}
                 }

@@ -1,8 +1,10 @@
 //! The pods that came to nodes since their load was measured.
 
 use serde::{Deserialize, Serialize};
-use supercargo_framework::{Context, Memory, SharedMap};
+use supercargo_framework::{Context, Fixes, Memory, SharedMap};
 use supercargo_model::names::resource;
+use supercargo_model::pod::Container;
+use supercargo_model::resources::ResourceRequirements;
 use supercargo_model::{Pod, PodSpec, Timestamp};
 
 use crate::community::trimaran::load::is_covered;
@@ -39,21 +41,34 @@ pub(super) struct Demand {
 }
 
 impl Demand {
-    /// Only containers that go on running count, without those that run before and beside them.
-    pub(super) fn of(spec: &PodSpec) -> Self {
+    /// Only containers that go on running count, without those that run before them. Those that run beside them count, and what the pod asks
+    /// for as a whole takes the place of it all, if the fix `loadSidecars` is asked for.
+    pub(super) fn of(spec: &PodSpec, fixes: &Fixes) -> Self {
         let mut demand = Demand { fixed: spec.overhead.amount(resource::CPU), ..Demand::default() };
-        for container in &spec.containers {
-            let (limits, requests) = (&container.resources.limits, &container.resources.requests);
-            if limits.get(resource::CPU).is_some() {
-                demand.fixed = demand.fixed.wrapping_add(limits.amount(resource::CPU));
-            } else if requests.get(resource::CPU).is_some() {
-                demand.requests.push(requests.amount(resource::CPU));
-            } else {
-                demand.unsaid += 1;
-            }
+        let whole = spec.whole_resources.as_deref().filter(|_| fixes.load_sidecars);
+        if let Some(whole) = whole.filter(|whole| says_cpu(whole)) {
+            demand.add(whole);
+            return demand;
         }
+        let is_beside = |container: &&Container| container.is_sidecar && fixes.load_sidecars;
+        let running = spec.containers.iter().chain(spec.init_containers.iter().filter(is_beside));
+        running.for_each(|container| demand.add(&container.resources));
         demand
     }
+
+    fn add(&mut self, ResourceRequirements { limits, requests }: &ResourceRequirements) {
+        if limits.get(resource::CPU).is_some() {
+            self.fixed = self.fixed.wrapping_add(limits.amount(resource::CPU));
+        } else if requests.get(resource::CPU).is_some() {
+            self.requests.push(requests.amount(resource::CPU));
+        } else {
+            self.unsaid += 1;
+        }
+    }
+}
+
+fn says_cpu(resources: &ResourceRequirements) -> bool {
+    [&resources.limits, &resources.requests].iter().any(|list| list.get(resource::CPU).is_some())
 }
 
 impl RecentPods {
@@ -62,7 +77,7 @@ impl RecentPods {
         let mut recent = RecentPods::default();
         for node in context.cluster.nodes() {
             for pod in node.pods() {
-                recent.came(pod, pod.scheduled_at().unwrap_or(context.now));
+                recent.came(pod, pod.scheduled_at().unwrap_or(context.now), &context.fixes);
             }
             if let Some(load) = context.cluster.object_of::<super::NodeLoad>(node.row()) {
                 recent.measured(node.name(), load.window_end);
@@ -72,7 +87,7 @@ impl RecentPods {
     }
 
     /// A pod came to its node.
-    pub(super) fn came(&mut self, pod: &Pod, at: Timestamp) {
+    pub(super) fn came(&mut self, pod: &Pod, at: Timestamp, fixes: &Fixes) {
         let Some(node) = &pod.node_name else { return };
         let pods = self.0.get_or_default(&Box::from(&**node));
         if pods.iter().any(|known| *known.uid == *pod.uid) {
@@ -81,7 +96,8 @@ impl RecentPods {
         if pods.len() >= PODS_PER_NODE_MAX {
             pods.remove(0);
         }
-        pods.push(RecentPod { uid: (*pod.uid).into(), came: at.seconds(), demand: Demand::of(&pod.spec) });
+        let demand = Demand::of(&pod.spec, fixes);
+        pods.push(RecentPod { uid: (*pod.uid).into(), came: at.seconds(), demand });
     }
 
     /// A pod left its node.

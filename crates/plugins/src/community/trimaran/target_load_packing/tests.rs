@@ -73,6 +73,20 @@ fn points_are_kept_within_their_range_if_that_is_asked_for() {
 }
 
 #[test]
+fn who_names_no_default_says_that_it_is_nothing() {
+    for (defaults, expected) in
+        [(json!(null), "a: 55"), (json!({}), "a: 40"), (json!({ "cpu": "2" }), "a: 70")]
+    {
+        let capacity = json!({ "status": { "capacity": { "cpu": "10" } } });
+        let mut scene = cluster().with(node("a").with(capacity)).fact("a", load(0.0));
+        let mut args = args();
+        args["defaultRequests"] = defaults;
+        let scores = trial_with::<TargetLoadPacking>(args.clone()).scores(&mut scene, pod("web"));
+        assert_eq!(scores, [expected], "{args}");
+    }
+}
+
+#[test]
 fn arguments_that_make_no_sense_are_refused() {
     let problems = |args| problems_of::<TargetLoadPacking>(args);
     assert_eq!(problems(args()), [""; 0]);
