@@ -11,8 +11,12 @@ const WORKLOAD: &str = "appgroup.diktyo.x-k8s.io.workload";
 
 /// A world with both plugins in the default profile.
 fn world_with(args: &Value, fixes: &[&str]) -> World {
+    World::with_config(&config(args, fixes))
+}
+
+fn config(args: &Value, fixes: &[&str]) -> String {
     let (args, fixes) = (args.to_string(), fixes.join(", "));
-    World::with_config(&format!(
+    format!(
         r#"
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -27,7 +31,7 @@ apiVersion: supercargo.dev/v1alpha1
 kind: SupercargoConfiguration
 fixes: [{fixes}]
 "#
-    ))
+    )
 }
 
 /// Two regions of two zones of two nodes each: west-1-a, west-1-b, west-2-a and so on.
@@ -347,5 +351,99 @@ fn with_the_fix_an_app_group_is_that_of_a_namespace() {
         world.put(member("web-0", "web"));
         world.run();
         assert_eq!(world.node_of("web-0").map(|node| &node[..4]), Some(expected), "{fixes:?}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_by_whoever_leads_and_again_of_another_object() {
+    let mut world = world_with(&json!({}), &[]);
+    put_nodes(&mut world);
+    world.scheduler.set_leading(false, world.now());
+    let (circle, unknown) = ("InvalidAppGroup", "UnknownCosts");
+    world.put(by_hand());
+    world.put(app_group("KahnSort", &["web>db", "db>web"]));
+    let log = world.pass(60);
+    assert_eq!((only(&log, circle).len(), only(&log, unknown).len()), (0, 0), "{log:#?}");
+    world.scheduler.set_leading(true, world.now());
+    let log = world.pass(60);
+    assert_eq!((only(&log, circle).len(), only(&log, unknown).len()), (1, 1), "{log:#?}");
+    world.remove("AppGroup shop");
+    let mut again = app_group("KahnSort", &["web>db", "db>web"]);
+    again["metadata"]["uid"] = "another".into();
+    world.put(again);
+    assert_eq!(only(&world.pass(60), circle).len(), 1, "it is another one");
+}
+
+#[test]
+fn a_slow_server_is_not_told_the_same_again_and_again() {
+    let mut world = world_with(&json!({}), &[]);
+    put_nodes(&mut world);
+    world.put(by_hand());
+    world.put(app_group("KahnSort", &["web>db", "db"]));
+    world.pass(2);
+    for number in 0..5 {
+        world.put(member(&format!("db-{number}"), "db").on("west-1-a"));
+    }
+    world.pass(2);
+    world.set_slow(true);
+    for number in 0..5 {
+        world.change(&format!("Pod db-{number}"), &json!({ "status": { "phase": "Running" } }));
+        world.pass(3);
+    }
+    let log = world.catch_up();
+    assert_eq!(only(&log, "patch").len(), 1, "{log:#?}");
+    world.set_slow(false);
+    world.pass(3);
+    assert_eq!(
+        world.object("AppGroup shop")["status"]["runningWorkloads"],
+        5,
+        "what came meanwhile is written then"
+    );
+}
+
+#[test]
+fn costs_are_worked_out_whichever_profile_wants_them() {
+    let first = "profiles:\n- schedulerName: first\n  plugins:\n    queueSort: {disabled: [{name: \"*\"}], enabled: [{name: TopologicalSort}]}\n    multiPoint: {enabled: [{name: NetworkOverhead}]}\n- schedulerName: second\n  plugins:";
+    let config =
+        config(&json!({ "weightsName": "NetperfCosts" }), &[]).replacen("profiles:\n- plugins:", first, 1);
+    let mut world = World::with_config(&config);
+    put_nodes(&mut world);
+    world.put(by_hand());
+    world.put(measured(&[("west-1-a", "east-1-a", "30")]));
+    world.pass(2);
+    assert_eq!(written(&world, "NetperfCosts"), ["east>west:30", "west>east:30"]);
+}
+
+#[test]
+fn costs_that_no_object_has_room_for_are_not_written() {
+    let mut world = world_with(&json!({ "weightsName": "NetperfCosts" }), &[]);
+    let name = |number: usize| format!("{}-{number:03}", "a-zone-with-a-rather-long-name");
+    for number in 0..120 {
+        world.put(node(&name(number)).label(REGION, "west").label(ZONE, &name(number)));
+    }
+    world.put(by_hand());
+    let names: Vec<String> = (0..120).map(name).collect();
+    let pairs: Vec<(&str, &str, &str)> = names.windows(2).map(|pair| (&*pair[0], &*pair[1], "5")).collect();
+    world.put(measured(&pairs));
+    let log = world.pass(60);
+    let told = only(&log, "TooManyPlaces");
+    assert!(told.len() == 1 && told[0].contains("an object has room for 1400000"), "{log:#?}");
+    assert_eq!(written(&world, "NetperfCosts"), [""; 0]);
+}
+
+#[test]
+fn the_bandwidth_of_an_app_group_is_that_of_its_namespace_with_the_fix() {
+    for (fixes, expected) in [(&[][..], "100M"), (&["appGroupNamespaces"], "0")] {
+        let mut world = world_with(&json!({ "weightsName": "NetperfCosts" }), fixes);
+        put_nodes(&mut world);
+        world.put(by_hand());
+        world.put(app_group("KahnSort", &["web>db", "db"]));
+        world.put(member("db-0", "db").on("west-1-a"));
+        world.put(member("foreign", "web").namespace("other").on("west-2-b"));
+        world.put(measured(&[("west-1-a", "west-2-b", "4")]));
+        world.pass(120);
+        let weights = world.object("NetworkTopology nt-default")["spec"]["weights"][1].to_string();
+        let first = weights.split("bandwidthAllocated\":\"").nth(2).and_then(|rest| rest.split('"').next());
+        assert_eq!(first, Some(expected), "{fixes:?}: {weights}");
     }
 }

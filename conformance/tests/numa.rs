@@ -9,10 +9,15 @@ const OF_A: &str = "pfp0v00173ac1f6debaedf3d";
 const OF_B: &str = "pfp0v0016e71eed5e95ab132";
 const OF_A_AND_B: &str = "pfp0v001dced628646ab6893";
 const OF_STRANGER: &str = "pfp0v001befd1114709a68a7";
+const OF_NOBODY: &str = "pfp0v001ef46db3751d8e999";
 
 fn world_with(args: &str, fixes: &[&str]) -> World {
+    World::with_config(&config(args, fixes))
+}
+
+fn config(args: &str, fixes: &[&str]) -> String {
     let fixes = fixes.join(", ");
-    World::with_config(&format!(
+    format!(
         r"
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -27,7 +32,7 @@ apiVersion: supercargo.dev/v1alpha1
 kind: SupercargoConfiguration
 fixes: [{fixes}]
 "
-    ))
+    )
 }
 
 /// Pods are counted on top of topologies, which are looked at every five seconds.
@@ -251,4 +256,166 @@ fn odd_topologies_keep_no_pod_waiting() {
         assert_eq!(world.node_of("b"), Some("n1"), "{args}");
         assert_eq!(world.complaints(), [""; 0]);
     }
+}
+
+#[test]
+fn topologies_are_looked_at_for_ever_whatever_the_clock_says() {
+    for seconds in [-3_600, -10, -1, 1, 10] {
+        let mut world = world_with_node(COUNTING, &[]);
+        world.pass(12);
+        world.set_clock(seconds);
+        world.pass(30);
+        world.put(guaranteed("stranger", 2).on("n1").scheduler("other").with(running()));
+        world.put(topology([2, 4], OF_STRANGER));
+        world.put(guaranteed("a", 1));
+        world.pass(10);
+        assert_eq!(world.node_of("a"), Some("n1"), "{seconds}");
+    }
+}
+
+#[test]
+fn a_pod_of_a_profile_without_the_plugin_is_one_of_another_scheduler() {
+    let sibling = "profiles:\n- schedulerName: sibling\n- schedulerName: default-scheduler\n  plugins:";
+    let config = config(COUNTING, &[]).replacen("profiles:\n- plugins:", sibling, 1);
+    let mut world = World::with_config(&config);
+    world.put(node("n1").cpu("8").memory("16Gi"));
+    world.put(topology([4, 4], ""));
+    world.put(guaranteed("stranger", 2).scheduler("sibling"));
+    world.run();
+    assert_eq!(world.node_of("stranger"), Some("n1"));
+    world.put(guaranteed("a", 3));
+    world.pass(30);
+    assert_eq!(world.place_of("a"), "unschedulable: NodeResourceTopologyMatch", "nobody has counted it");
+    world.change("Pod stranger", &running());
+    world.put(topology([2, 4], OF_STRANGER));
+    world.pass(6);
+    assert_eq!(world.node_of("a"), Some("n1"));
+}
+
+#[test]
+fn a_node_without_pods_is_believed_though_another_scheduler_gave_it_one() {
+    let mut world = world_with_node(COUNTING, &[]);
+    world.put(guaranteed("stranger", 2).on("n1").scheduler("other").with(running()));
+    world.pass(6);
+    world.remove("Pod stranger");
+    world.put(guaranteed("a", 1));
+    world.pass(30);
+    assert_eq!(world.node_of("a"), None, "its topology does not say whom it has counted");
+    world.put(topology([4, 4], OF_NOBODY));
+    world.pass(6);
+    assert_eq!(world.node_of("a"), Some("n1"));
+}
+
+#[test]
+fn the_newest_topology_counts_when_the_last_pod_is_gone_that_it_lacked() {
+    let mut world = world_with_node(COUNTING, &[]);
+    world.put(guaranteed("a", 1));
+    world.run();
+    world.put(topology([2, 2], ""));
+    world.remove("Pod a");
+    world.put(guaranteed("b", 3));
+    world.pass(4);
+    assert_eq!(world.node_of("b"), None, "a core of each zone is gone for good");
+    world.put(guaranteed("c", 2));
+    world.pass(4);
+    assert_eq!(world.node_of("c"), Some("n1"));
+}
+
+#[test]
+fn pods_that_went_while_nobody_counted_are_not_counted_later() {
+    let mut world = world_with_node(COUNTING, &[]);
+    world.put(guaranteed("a", 3));
+    world.put(guaranteed("b", 1));
+    world.run();
+    world.reconfigure(&config("{}", &[]));
+    world.remove("Pod a");
+    world.run();
+    world.reconfigure(&config(COUNTING, &[]));
+    world.put(guaranteed("c", 4));
+    world.put(guaranteed("d", 3));
+    world.pass(2);
+    assert_eq!(world.node_of("c"), None, "b is there");
+    assert_eq!(world.node_of("d"), Some("n1"));
+}
+
+#[test]
+fn a_victim_that_has_not_started_does_not_keep_preemption_from_a_zone() {
+    let mut world = full_world("Enabled");
+    world.put(node("n1").cpu("9").memory("16Gi"));
+    world.put(guaranteed("late", 1).namespace("ns").on("n1"));
+    world.put(guaranteed("important", 4).priority(100));
+    let log = world.run();
+    let evicted = only(&log, "evict ");
+    assert!(evicted.len() == 1 && evicted[0].contains("ns/p2"), "{log:?}");
+}
+
+#[test]
+fn what_is_odd_about_a_topology_is_told_once() {
+    const LEAST: &str = "{scoringStrategy: {type: LeastNUMANodes}}";
+    for args in ["{}", COUNTING, "{discardReservedNodes: true}", LEAST] {
+        let mut world = world_with(args, &[]);
+        world.put(node("n1").cpu("8").memory("16Gi"));
+        let mut odd = topology([4, 4], "");
+        odd["zones"][0]["name"] = "numa-node-0".into();
+        odd["zones"][1]["name"] = "numa-node-1".into();
+        world.put(odd.clone());
+        let mut elsewhere = topology([4, 4], "");
+        elsewhere["metadata"]["name"] = "n2".into();
+        world.put(elsewhere);
+        let log = world.pass(60);
+        let about = |log: &[String], reason: &str| {
+            only(log, reason).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let (zones, nodes) = (about(&log, "NoNumaZone"), about(&log, "NodeNotFound"));
+        assert!(
+            zones.len() == 1 && zones[0].contains("n1") && zones[0].contains("node-0"),
+            "{args}: {log:#?}"
+        );
+        assert!(nodes.len() == 1 && nodes[0].contains("there is no node n2"), "{args}: {log:#?}");
+        assert_eq!(about(&log, "UnknownCosts").len(), usize::from(args == LEAST), "{log:#?}");
+        assert_eq!(about(&world.pass(600), "No"), [""; 0], "{args}: once is enough");
+        world.put(node("n2").cpu("8").memory("16Gi"));
+        odd["metadata"]["uid"] = "another".into();
+        world.remove("NodeResourceTopology n1");
+        world.put(odd);
+        let log = world.pass(60);
+        assert_eq!(
+            (about(&log, "NoNumaZone").len(), about(&log, "NodeNotFound").len()),
+            (1, 0),
+            "{args}: {log:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_replica_that_begins_to_lead_tells_what_is_odd() {
+    let mut world = world_with("{}", &[]);
+    world.scheduler.set_leading(false, world.now());
+    world.put(topology([4, 4], ""));
+    assert_eq!(only(&world.pass(60), "NodeNotFound"), [""; 0]);
+    world.scheduler.set_leading(true, world.now());
+    assert_eq!(only(&world.pass(60), "NodeNotFound").len(), 1);
+}
+
+#[test]
+fn not_everything_is_told_of_where_everything_is_odd() {
+    let mut world = world_with("{}", &[]);
+    for number in 0..150 {
+        let mut lost = topology([4, 4], "");
+        lost["metadata"]["name"] = format!("lost-{number}").into();
+        world.put(lost);
+    }
+    assert_eq!(only(&world.pass(60), "NodeNotFound").len(), 100);
+    assert_eq!(only(&world.pass(600), "NodeNotFound"), [""; 0]);
+}
+
+#[test]
+fn a_topology_of_no_pods_does_not_count_while_one_is_on_its_way() {
+    let mut world = world_with_node(COUNTING, &[]);
+    world.put(topology([4, 4], OF_NOBODY));
+    world.put(guaranteed("a", 3));
+    world.run();
+    world.put(guaranteed("b", 3));
+    world.pass(30);
+    assert_eq!(world.node_of("b"), None, "a has not started yet");
 }

@@ -461,6 +461,37 @@ fn a_status_is_kept_and_a_write_that_fails_is_tried_again_later() {
 }
 
 #[test]
+fn an_order_that_is_one_too_many_is_answered_and_can_be_given_again() {
+    let mut world = books_world();
+    world.set_slow(true);
+    for number in 0..100 {
+        let mut ledger = ledger();
+        ledger["metadata"]["name"] = format!("ledger-{number}").into();
+        world.put(ledger);
+    }
+    world.run();
+    // Each of them orders a hundred patches, of which 8192 may be open.
+    for number in 0..82 {
+        world.put(node(&format!("n{number}")));
+    }
+    world.run();
+    let refused = counted(&mut world).iter().filter(|seen| seen.starts_with("Books: ")).count();
+    assert_eq!(refused, 8_300 - 8_192);
+    world.pass(1);
+    let answered = counted(&mut world);
+    assert_eq!(answered.len(), refused, "{answered:?}");
+    assert!(
+        answered.iter().all(|seen| seen.starts_with("failed: more than 8192 orders of plugins wait")),
+        "{answered:?}"
+    );
+    world.set_slow(false);
+    world.catch_up();
+    assert_eq!(world.object("Ledger ledger-99")["status"]["nodes"], 80);
+    world.pass(5);
+    assert_eq!(world.object("Ledger ledger-99")["status"]["nodes"], 82);
+}
+
+#[test]
 fn only_a_leader_writes_and_a_new_one_begins_anew() {
     let mut world = books_world();
     world.put(node("n1").cpu("4"));

@@ -47,6 +47,8 @@ pub enum Act {
     Order(Effect),
     /// See [`Acts::wake_at`].
     WakeAt(Timestamp),
+    /// See [`Acts::wake_by`].
+    WakeBy(Timestamp),
     /// See [`Acts::node_changed`].
     NodeChanged(Arc<str>),
     /// See [`Acts::count`].
@@ -89,6 +91,13 @@ impl<'a> Acts<'a> {
     /// Whether a profile of this scheduler is responsible for pods with that `spec.schedulerName`.
     pub fn is_responsible_for(&self, scheduler_name: &str) -> bool {
         self.profiles.iter().any(|profile| *profile.scheduler_name == *scheduler_name)
+    }
+
+    /// Whether a profile that has this plugin is responsible for pods with that `spec.schedulerName`: then the plugin had a say in where they
+    /// are.
+    pub fn has_a_say_in(&self, scheduler_name: &str) -> bool {
+        let has_plugin = |profile: &Profile| profile.plugins().iter().any(|known| known.name == self.plugin);
+        self.profiles.iter().any(|profile| *profile.scheduler_name == *scheduler_name && has_plugin(profile))
     }
 
     /// What is remembered, to change it; the default if nothing is yet.
@@ -142,6 +151,12 @@ impl<'a> Acts<'a> {
     /// Has the plugin's [`Observe::woken`](crate::Observe::woken) called then, or as soon after that as possible.
     pub fn wake_at(&mut self, time: Timestamp) {
         self.ask(Act::WakeAt(time));
+    }
+
+    /// The same, unless the plugin is to be woken before that anyway. A plugin that says so whenever it is woken is woken for ever and, whoever
+    /// else wakes it, not more often; and it has no time to remember, which would not be right any more once the clock is set.
+    pub fn wake_by(&mut self, time: Timestamp) {
+        self.ask(Act::WakeBy(time));
     }
 
     /// What the plugin remembers [about a node](crate::Reads::memory_of_node) has changed, by the node's name, though neither the node's pods

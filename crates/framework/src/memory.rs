@@ -31,6 +31,12 @@ pub trait Memory: Clone + Default + Serialize + DeserializeOwned + Send + Sync +
     /// Saved values are written to an object of the cluster every few seconds while they change, so what changed last may be lost; and
     /// they have limits, [`SAVED_MEMORY_BYTES_MAX`] and [`SAVED_BYTES_MAX`].
     const SAVED: Option<u32> = None;
+
+    /// The clock was set forward by so many seconds, or back if they are negative. A plugin is woken when it would have been; points in time
+    /// that are remembered have to move along, if something waits for them.
+    fn clock_was_set(&mut self, seconds: i64) {
+        let _ = seconds;
+    }
 }
 
 /// Everything that plugins remember. A clone shares all values with its original until one side changes them.
@@ -54,6 +60,8 @@ struct Handler {
     /// Whether two maps hold the same value: the one, not an equal one.
     is_same: fn(&TypedMap, &TypedMap) -> bool,
     forget: fn(&mut TypedMap),
+    /// See [`Memory::clock_was_set`].
+    set_clock: fn(&mut TypedMap, i64),
 }
 
 impl Memories {
@@ -104,6 +112,11 @@ impl Memories {
             load: saved::load::<M>,
             is_same: TypedMap::is_same::<M>,
             forget: |values| values.remove::<M>(),
+            set_clock: |values, seconds| {
+                if let Some(memory) = values.get_mut::<M>() {
+                    memory.clock_was_set(seconds);
+                }
+            },
         };
         Arc::make_mut(&mut self.handlers).insert(M::NAME, handler);
     }
@@ -121,6 +134,13 @@ impl Memories {
             }
         }
         self.handlers.clone_from(&declared.handlers);
+    }
+
+    /// The clock was set: tells everything that is remembered.
+    pub fn clock_was_set(&mut self, seconds: i64) {
+        for handler in self.handlers.values() {
+            (handler.set_clock)(&mut self.values, seconds);
+        }
     }
 
     /// Forgets what is remembered under a name; false if nobody declared it.
@@ -159,6 +179,29 @@ mod tests {
         assert!(memories.forget("Count"));
         assert_eq!(memories.get::<Count>(), None);
         assert!(!memories.forget("Stranger"));
+    }
+
+    #[test]
+    fn memories_hear_that_the_clock_was_set() {
+        #[derive(Clone, Default, serde::Serialize, serde::Deserialize)]
+        struct Until(i64);
+
+        impl Memory for Until {
+            const NAME: &'static str = "Until";
+
+            fn clock_was_set(&mut self, seconds: i64) {
+                self.0 += seconds;
+            }
+        }
+        let mut memories = Memories::default();
+        memories.declare::<Until>();
+        memories.clock_was_set(-10);
+        assert!(memories.get::<Until>().is_none(), "nothing is remembered yet");
+        memories.get_mut::<Until>().0 = 100;
+        memories.get_mut::<Count>().0 = 3;
+        memories.clock_was_set(-10);
+        assert_eq!(memories.get::<Until>().map(|until| until.0), Some(90));
+        assert_eq!(memories.get::<Count>(), Some(&Count(3)));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::events::{Change, ClusterEvent};
 ///
 /// Upstream has no such point: its plugins start informers and loops of their own. Here a plugin that lists `.observe()` is told as
 /// soon as a profile has it at any point, or names it under `multiPoint`; if several profiles have it, once, by the arguments of the
-/// first. All calls come one after the other, and in virtual time just as in a live cluster. A panic here ends the process, because
+/// first in which it [is a controller](Observe::is_controller), or else of the first. All calls come one after the other, and in virtual time just as in a live cluster. A panic here ends the process, because
 /// the plugin's books would be wrong from then on; a restart makes them anew.
 ///
 /// What the plugin remembers is in its hands, by [`Acts::recall`] and [`Acts::memory`], and not in `context.memories`: so it is changed in
@@ -22,6 +22,11 @@ use crate::events::{Change, ClusterEvent};
 pub trait Observe: Send + Sync {
     /// What it wants to be told of. Kinds must be among what the plugin [reads](crate::Plugin::reads).
     fn events(&self) -> Vec<ClusterEvent>;
+
+    /// Whether it writes objects by these arguments, which others may tell it not to.
+    fn is_controller(&self) -> bool {
+        false
+    }
 
     /// Begins, or begins anew: after a start, after another configuration, and when this replica begins to lead. The cluster is known,
     /// and what was remembered is still there; changes before this were not told one by one.

@@ -4,19 +4,21 @@ use std::time::Duration;
 
 use supercargo_model::Timestamp;
 
-use crate::events::ClusterEvent;
+use crate::events::{Change, ClusterEvent};
 
 /// When the order that a [`QueueSort`](crate::QueueSort) puts pods into becomes another one, though the pods have not changed.
 ///
 /// The queue keeps its pods in order and never sorts them all unless this says so: an order that depends on more than the two
 /// pods has to declare it here, or pods are tried in an order that was right once.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct OrderChanges {
     /// How fine the time is that the order depends on; none if it does not depend on time.
     pub every: Option<Duration>,
     /// The events that may change the order. Those of pods mean all pods: waiting, given a node, bound.
     pub events: Vec<ClusterEvent>,
+    /// Whether a change of an object may change the order, if such an event may; none if any change may.
+    pub concerns: Option<fn(&Change<'_>) -> bool>,
     /// Whether a pod keeps the rank that it had when it came to be ready.
     pub keeps_ranks: bool,
 }
@@ -41,6 +43,15 @@ impl OrderChanges {
         OrderChanges { events: events.into_iter().collect(), ..Self::never() }
     }
 
+    /// The same, where only those changes count of which this says so: others, such as those of a status that the order does not look at, do
+    /// not put all pods in order again. What happens to waiting pods themselves always counts.
+    pub fn with_changes(
+        events: impl IntoIterator<Item = ClusterEvent>,
+        concerns: fn(&Change<'_>) -> bool,
+    ) -> Self {
+        OrderChanges { concerns: Some(concerns), ..Self::with_events(events) }
+    }
+
     /// The order depends on what is remembered, or in the cluster, when a pod comes to be ready to be tried. It keeps its place until it
     /// leaves, whatever happens to others: nothing is sorted again. Only for orders of which
     /// [`QueueSort::rank`](crate::QueueSort::rank) has a rank for every pod.
@@ -52,6 +63,12 @@ impl OrderChanges {
     #[must_use]
     pub fn and(mut self, other: OrderChanges) -> Self {
         self.every = [self.every, other.every].into_iter().flatten().min();
+        self.concerns = match (self.events.is_empty(), other.events.is_empty()) {
+            (_, true) => self.concerns,
+            (true, false) => other.concerns,
+            // Each speaks for its own events only.
+            (false, false) => None,
+        };
         self.events.extend(other.events);
         self.keeps_ranks |= other.keeps_ranks;
         self
@@ -68,6 +85,11 @@ impl OrderChanges {
     /// Whether an event may change the order.
     pub fn covers(&self, event: &ClusterEvent) -> bool {
         self.events.iter().any(|known| known.covers(event))
+    }
+
+    /// Whether a change may change the order, where such an event may.
+    pub fn concern(&self, change: &Change<'_>) -> bool {
+        self.concerns.is_none_or(|concerns| concerns(change))
     }
 }
 

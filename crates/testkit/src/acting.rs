@@ -100,6 +100,7 @@ fn act_text(profile: &Profile, act: &Act) -> String {
         Act::Order(effect) => order_text(profile, effect),
         Act::NodeChanged(node) => format!("node changed: {node}"),
         Act::WakeAt(time) => format!("wake: {time}"),
+        Act::WakeBy(time) => format!("wake by: {time}"),
         Act::Gauge { name, values } => {
             let shown = |gauge: &GaugeValue| {
                 let labels: Vec<String> =

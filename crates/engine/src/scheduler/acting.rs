@@ -34,13 +34,15 @@ impl Scheduler {
                 self.with_queue(now, |queue, context| queue.activate(context, &uid));
                 self.observe(Observation::Activated { plugin, uid });
             }
-            Act::Order(effect) => self.order_for_plugin(plugin, effect),
+            Act::Order(effect) => self.order_for_plugin(plugin, effect, now),
             Act::NodeChanged(node) => {
                 if self.engine.cluster.note_node(&node) {
                     self.with_queue(now, |queue, context| queue.retry_rejected_by(context, plugin));
                 }
             }
             Act::WakeAt(time) => self.wake_at(plugin, time, now),
+            Act::WakeBy(time) if self.observers.wake_by(plugin, time) => {}
+            Act::WakeBy(time) => self.wake_at(plugin, time, now),
             Act::Gauge { name, values } => self.observe(Observation::Gauged { plugin, name, values }),
             Act::Count { name, labels } => self.observe(Observation::Counted { plugin, name, labels }),
         }

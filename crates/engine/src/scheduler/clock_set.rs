@@ -6,7 +6,7 @@ use super::Scheduler;
 
 impl Scheduler {
     /// The clock was set forward by so many seconds, or back if they are negative: waits at Permit, time-outs of steps,
-    /// backoffs, look-ups and the ends of facts move along, or a clock that is set back by an hour would hold pods back for an hour.
+    /// backoffs, look-ups, the ends of facts and what plugins remember move along, or a clock that is set back by an hour would hold pods back for an hour.
     ///
     /// Whole seconds only: backoffs end with whole seconds, and pods whose backoffs end together must go on doing so.
     pub fn clock_was_set(&mut self, seconds: i64) {
@@ -14,6 +14,7 @@ impl Scheduler {
         self.bindings.change_all(|binding| binding.move_times(moved));
         self.queue.move_times(moved);
         self.observers.move_times(moved);
+        self.engine.memories().clock_was_set(seconds);
         self.queries.move_times(moved);
         self.inquiries.move_times(moved);
         for eviction in self.evictions.values_mut() {

@@ -270,14 +270,14 @@ impl Scheduler {
                 (Some(_), None) => Actions::DELETE,
             };
             let event = ClusterEvent::kind(kind, actions);
+            let what = What::Object { old, new };
             if !is_awaited && !are_observed {
-                self.queue.hear(&event);
+                self.queue.hear_of(&event, &what);
                 continue;
             }
-            let what = What::Object { old, new };
             match is_awaited {
                 true => self.happened(Happening { event, what: what.clone() }, now),
-                false => self.queue.hear(&event),
+                false => self.queue.hear_of(&event, &what),
             }
             self.tell_observers(&[event], &what, now);
         }

@@ -362,7 +362,7 @@ impl Scheduler {
     /// The same, where it can help only some of the waiting pods.
     fn happened_to(&mut self, happening: Happening, now: Timestamp, concerned: impl Fn(&Pod) -> bool) {
         self.resume_bindings(&happening, now);
-        self.queue.hear(&happening.event);
+        self.queue.hear_of(&happening.event, &happening.what);
         if self.queue.listens() {
             self.with_queue(now, |queue, context| queue.react(context, happening, concerned));
         }

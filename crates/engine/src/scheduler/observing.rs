@@ -1,6 +1,6 @@
 //! Plugins that hear of changes between decisions, are woken when they asked to be, and have things done in the world.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +24,11 @@ const WAKES_MAX: usize = 1 << 16;
 const WAKE_PAUSE_MIN: Duration = Duration::from_millis(1);
 /// So many orders of plugins that observe may be without an answer. Beyond that they are refused, and counted.
 const ORDERS_MAX: usize = 1 << 13;
+/// So long after it was refused for that, an order is answered: a plugin that orders again at once must not keep the scheduler from its
+/// work either.
+const REFUSED_PAUSE: Duration = Duration::from_secs(1);
+/// So many refused orders wait for their answer. Beyond that there is none.
+const REFUSED_MAX: usize = 1 << 16;
 
 /// The plugins that observe, and what they wait for.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +43,8 @@ pub(super) struct Observers {
     wakes: BTreeSet<(Timestamp, &'static str)>,
     /// How many of their orders were not answered yet.
     open_orders: usize,
+    /// Orders that were too many, and when that is answered.
+    refused_orders: VecDeque<(Timestamp, &'static str, Box<Effect>)>,
 }
 
 #[derive(Clone, Debug)]
@@ -49,21 +56,25 @@ struct Observer {
 }
 
 impl Observers {
-    /// Those of these profiles; a plugin of several profiles observes by the first.
+    /// Those of these profiles; a plugin of several profiles observes by the first in which it is a controller, or else by the first.
     pub(super) fn of(profiles: &[Profile]) -> Self {
         let mut observers = Observers::default();
         for profile in profiles {
             for named in &profile.observe {
-                if observers.find(named.name).is_some() {
-                    continue;
-                }
                 let reads = profile.plugins().iter().find(|plugin| plugin.name == named.name);
-                observers.plugins.push(Observer {
+                let observer = Observer {
                     events: named.plugin.events(),
                     hears_finished_pods: reads.is_some_and(|plugin| plugin.reads.pods.finished),
                     wants_rejections: named.plugin.wants_rejections(),
                     named: named.clone(),
-                });
+                };
+                match observers.plugins.iter_mut().find(|known| known.named.name == named.name) {
+                    None => observers.plugins.push(observer),
+                    Some(known) if named.plugin.is_controller() && !known.named.plugin.is_controller() => {
+                        *known = observer;
+                    }
+                    Some(_) => {}
+                }
             }
         }
         let hears = |resource: EventResource| {
@@ -86,13 +97,21 @@ impl Observers {
         self.have_started && self.hears_nodes
     }
 
-    /// When the first of them is to be woken.
+    /// When the first of them is to be woken, or told that an order was refused.
     pub(super) fn next_deadline(&self) -> Option<Timestamp> {
-        self.wakes.first().map(|(time, _)| *time)
+        let wake = self.wakes.first().map(|(time, _)| *time);
+        wake.into_iter().chain(self.refused_orders.front().map(|(time, ..)| *time)).min()
+    }
+
+    /// Whether a plugin is woken by then.
+    pub(super) fn wake_by(&self, plugin: &str, time: Timestamp) -> bool {
+        let by_then = self.wakes.iter().take_while(|(planned, _)| *planned <= time);
+        by_then.into_iter().any(|(_, woken)| *woken == plugin)
     }
 
     /// The clock was set: moves all points in time along.
     pub(super) fn move_times(&mut self, moved: impl Fn(&mut Timestamp)) {
+        self.refused_orders.iter_mut().for_each(|(time, ..)| moved(time));
         let wakes = std::mem::take(&mut self.wakes).into_iter();
         self.wakes = wakes
             .map(|(mut time, plugin)| {
@@ -128,6 +147,7 @@ impl Scheduler {
     pub(super) fn replace_observers(&mut self) {
         let old = std::mem::replace(&mut self.observers, Observers::of(self.engine.profiles()));
         self.observers.open_orders = old.open_orders;
+        self.observers.refused_orders = old.refused_orders;
         let wakes = old.wakes.into_iter().filter(|(_, plugin)| self.observers.find(plugin).is_some());
         self.observers.wakes = wakes.collect();
     }
@@ -157,8 +177,13 @@ impl Scheduler {
         );
     }
 
-    /// Wakes plugins whose time has come, each once.
+    /// Wakes plugins whose time has come, each once, and answers orders that were too many.
     pub(super) fn wake_observers(&mut self, now: Timestamp) {
+        while self.observers.refused_orders.front().is_some_and(|(time, ..)| *time <= now) {
+            let Some((_, plugin, effect)) = self.observers.refused_orders.pop_front() else { break };
+            let error = format!("more than {ORDERS_MAX} orders of plugins wait for their answers");
+            self.answer_plugin(plugin, &effect, &Conclusion::not_done(error), now);
+        }
         let mut due = BTreeSet::new();
         while let Some((time, plugin)) = self.observers.wakes.first().copied()
             && time <= now
@@ -191,7 +216,7 @@ impl Scheduler {
     }
 
     /// A plugin wants something done. Those that observe hear how it went.
-    pub(super) fn order_for_plugin(&mut self, plugin: &'static str, effect: Effect) {
+    pub(super) fn order_for_plugin(&mut self, plugin: &'static str, effect: Effect, now: Timestamp) {
         if !self.leads {
             return self.refuse_act(plugin, Refusal::Following);
         }
@@ -205,6 +230,10 @@ impl Scheduler {
             return self.order(effect);
         }
         if self.observers.open_orders >= ORDERS_MAX {
+            if self.observers.refused_orders.len() < REFUSED_MAX {
+                let answered_at = now.after(REFUSED_PAUSE);
+                self.observers.refused_orders.push_back((answered_at, plugin, Box::new(effect)));
+            }
             return self.refuse_act(plugin, Refusal::TooMany);
         }
         self.observers.open_orders += 1;
@@ -224,6 +253,10 @@ impl Scheduler {
         now: Timestamp,
     ) {
         self.observers.open_orders = self.observers.open_orders.saturating_sub(1);
+        self.answer_plugin(plugin, effect, conclusion, now);
+    }
+
+    fn answer_plugin(&mut self, plugin: &str, effect: &Effect, conclusion: &Conclusion, now: Timestamp) {
         let is_meant = |observer: &Observer| observer.named.name == plugin;
         self.call_observers(now, is_meant, |plugin, context, acts| {
             plugin.answered(context, effect, conclusion, acts);

@@ -213,6 +213,11 @@ impl Queue {
         self.order.hear(event);
     }
 
+    /// The same, where it is known what it happened to.
+    pub(super) fn hear_of(&mut self, event: &ClusterEvent, what: &What) {
+        self.order.hear_of(event, &what.change());
+    }
+
     /// A pod that is in the queue, or being tried.
     pub(super) fn find(&self, uid: &str) -> Option<&Waiting> {
         self.by_uid.get(uid).map(|slot| self.get(*slot))

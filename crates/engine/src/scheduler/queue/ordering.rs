@@ -3,7 +3,7 @@
 //! An order may change with time or with events ([`OrderChanges`]). Then the heaps are stale until somebody wants to know which
 //! pod is first: pods come and go without being compared, and the heap is put in order once, however much has happened.
 
-use supercargo_framework::{ClusterEvent, Context, OrderChanges, Profile, QueueSort, TieBreak};
+use supercargo_framework::{Change, ClusterEvent, Context, OrderChanges, Profile, QueueSort, TieBreak};
 use supercargo_model::Timestamp;
 
 use super::{Patience, Queue, Waiting, at};
@@ -46,6 +46,13 @@ impl Order {
     /// Something happened.
     pub(super) fn hear(&mut self, event: &ClusterEvent) {
         if self.changes.covers(event) {
+            self.set_stale();
+        }
+    }
+
+    /// Something happened to an object.
+    pub(super) fn hear_of(&mut self, event: &ClusterEvent, change: &Change<'_>) {
+        if self.changes.covers(event) && self.changes.concern(change) {
             self.set_stale();
         }
     }

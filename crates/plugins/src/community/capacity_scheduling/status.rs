@@ -27,6 +27,10 @@ pub(super) struct QuotaMemory {
 
 impl Memory for QuotaMemory {
     const NAME: &'static str = "CapacityScheduling/Quotas";
+
+    fn clock_was_set(&mut self, seconds: i64) {
+        self.wakes_at = self.wakes_at.map(|wakes_at| wakes_at.moved(seconds));
+    }
 }
 
 impl Observe for CapacityScheduling {

@@ -79,6 +79,18 @@ pub(super) struct Lack {
 
 impl Memory for GroupMemory {
     const NAME: &'static str = "Coscheduling/Groups";
+
+    /// Or a clock that is set back by an hour would hold groups back for an hour.
+    fn clock_was_set(&mut self, seconds: i64) {
+        for times in [&mut self.permitted, &mut self.backed_off] {
+            for group in times.iter().map(|(group, _)| group.clone()).collect::<Vec<_>>() {
+                if let Some(until) = times.get_mut(&group) {
+                    *until = until.moved(seconds);
+                }
+            }
+        }
+        self.wakes_at = self.wakes_at.map(|wakes_at| wakes_at.moved(seconds));
+    }
 }
 
 impl GroupMemory {

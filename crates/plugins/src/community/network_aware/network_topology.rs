@@ -27,6 +27,16 @@ pub struct NetworkTopology {
     pub status: NetworkTopologyStatus,
     /// `spec.weights` as they are written, fields that nobody reads included.
     pub(crate) written_weights: Vec<Value>,
+    /// The lists of each set of `spec.weights` in order.
+    orders: Vec<SetOrder>,
+}
+
+/// The positions of a set's lists in the order of their names. What is written by hand may be in any order, and is searched by halves.
+#[derive(Clone, Debug, Default)]
+struct SetOrder {
+    keys: Vec<usize>,
+    /// Those of the list of each key.
+    origins: Vec<Vec<usize>>,
 }
 
 /// See [`NetworkTopology`].
@@ -144,7 +154,8 @@ impl TryFrom<NetworkTopologyWords> for NetworkTopology {
         let NetworkTopologyWords { metadata, spec: WrittenSpec { configmap_name, weights }, status } = words;
         let read = weights.iter().map(WeightSet::deserialize).collect::<Result<_, _>>()?;
         let spec = NetworkTopologySpec { configmap_name, weights: read };
-        Ok(NetworkTopology { metadata, spec, status, written_weights: weights })
+        let orders = spec.weights.iter().map(SetOrder::of).collect();
+        Ok(NetworkTopology { metadata, spec, status, written_weights: weights, orders })
     }
 }
 
@@ -206,6 +217,13 @@ impl<'a> Place<'a> {
     }
 }
 
+impl NetworkTopology {
+    /// The same without what has nothing to do with costs.
+    pub(crate) fn costs(&self) -> Self {
+        NetworkTopology { spec: self.spec.clone(), orders: self.orders.clone(), ..Self::default() }
+    }
+}
+
 /// One set of weights of a NetworkTopology.
 #[derive(Clone, Copy)]
 pub(crate) struct Weights<'a> {
@@ -226,27 +244,62 @@ impl<'a> Weights<'a> {
         if origin.is_empty() {
             return None;
         }
-        let sets = self.topology.spec.weights.iter().filter(|set| *set.name == *self.name);
-        sets.rev().find_map(|set| {
-            let of = |place: &str, key| (place == origin).then(|| self.cost(set, key, origin, destination));
+        let NetworkTopology { spec, orders, .. } = self.topology;
+        let sets = spec.weights.iter().zip(orders).filter(|(set, _)| *set.name == *self.name);
+        sets.rev().find_map(|(set, order)| {
+            let of =
+                |place: &str, key| (place == origin).then(|| self.cost(set, order, key, origin, destination));
             of(from.zone, ZONE).flatten().or_else(|| of(from.region, REGION).flatten())
         })
     }
 
-    fn cost(&self, set: &'a WeightSet, key: &str, origin: &str, destination: &str) -> Option<&'a Cost> {
-        let of_key = self.search(&set.topology_list, |costs| &costs.topology_key, key)?;
-        let of_origin = self.search(&of_key.origin_list, |costs| &costs.origin, origin)?;
-        of_origin.cost_list.iter().rev().find(|cost| *cost.destination == *destination)
+    fn cost(
+        &self,
+        set: &'a WeightSet,
+        order: &SetOrder,
+        key: &str,
+        origin: &str,
+        destination: &str,
+    ) -> Option<&'a Cost> {
+        let list = &set.topology_list;
+        let place = self.search(list.len(), &order.keys, |place| &list[place].topology_key, key)?;
+        let (list, order) = (&list[place].origin_list, &order.origins[place]);
+        let place = self.search(list.len(), order, |place| &list[place].origin, origin)?;
+        list[place].cost_list.iter().rev().find(|cost| *cost.destination == *destination)
     }
 
-    /// Finds an entry of a list by halves. What is written by hand is put in order first.
-    fn search<T>(&self, list: &'a [T], name: impl Fn(&T) -> &str, wanted: &str) -> Option<&'a T> {
-        let mut sorted: Vec<&T> = list.iter().collect();
-        if !self.is_in_order {
-            sorted.sort_by(|a, b| name(a).cmp(name(b)));
+    /// Finds the place of an entry of a list by halves: as it stands, or in order.
+    fn search<'n>(
+        &self,
+        count: usize,
+        order: &[usize],
+        name: impl Fn(usize) -> &'n str,
+        wanted: &str,
+    ) -> Option<usize> {
+        if self.is_in_order {
+            return place_by_halves(count, name, wanted);
         }
-        search_by_halves(&sorted, |entry| name(entry), wanted).copied()
+        place_by_halves(count, |place| name(order[place]), wanted).map(|place| order[place])
     }
+}
+
+impl SetOrder {
+    fn of(set: &WeightSet) -> Self {
+        let list = &set.topology_list;
+        let origins = |costs: &CostsOfKey| {
+            places_in_order(costs.origin_list.len(), |place| &costs.origin_list[place].origin)
+        };
+        SetOrder {
+            keys: places_in_order(list.len(), |place| &list[place].topology_key),
+            origins: list.iter().map(origins).collect(),
+        }
+    }
+}
+
+fn places_in_order<'n>(count: usize, name: impl Fn(usize) -> &'n str) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..count).collect();
+    places.sort_by(|a, b| name(*a).cmp(name(*b)));
+    places
 }
 
 /// Finds an entry of a list by its name. Where the list is not in order, what is found is what upstream finds.
@@ -255,11 +308,15 @@ pub(crate) fn search_by_halves<'a, T>(
     name: impl Fn(&T) -> &str,
     wanted: &str,
 ) -> Option<&'a T> {
-    let (mut low, mut high) = (0, list.len());
+    place_by_halves(list.len(), |place| name(&list[place]), wanted).map(|place| &list[place])
+}
+
+fn place_by_halves<'n>(count: usize, name: impl Fn(usize) -> &'n str, wanted: &str) -> Option<usize> {
+    let (mut low, mut high) = (0, count);
     while low < high {
         let middle = (low + high - 1) / 2;
-        match name(&list[middle]).cmp(wanted) {
-            Ordering::Equal => return Some(&list[middle]),
+        match name(middle).cmp(wanted) {
+            Ordering::Equal => return Some(middle),
             Ordering::Less => low = middle + 1,
             Ordering::Greater => high = middle,
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::app_group::{AppGroupSpec, OrderedWorkload, Workload};
+use super::app_group::{AppGroupSpec, OrderedWorkload, Workload, WorkloadDependencies};
 
 /// What an AppGroup's order comes to, and what is wrong with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -194,6 +194,20 @@ fn numbered(spec: &AppGroupSpec, names: &[&str], problems: &mut Vec<String>) -> 
         problems.push(format!(
             "spec.workloads lacks {}, on which others depend: they have no turn",
             unknown.join(", ")
+        ));
+    }
+    // Dependencies go by names, and so does the graph: of two workloads of one name, one is as if it were not there.
+    let is_lost = |entry: &&WorkloadDependencies| {
+        let first = by_name.get(&*entry.workload.name);
+        first.is_some_and(|first| first.selector != entry.workload.selector)
+            && names.contains(&&*entry.workload.name)
+    };
+    for WorkloadDependencies { workload: Workload { name, selector, .. }, .. } in
+        spec.workloads.iter().filter(is_lost)
+    {
+        problems.push(format!(
+            "spec.workloads has more than one workload named {name}: the one with the selector {selector} has no turn; \
+             give each a name of its own"
         ));
     }
     let workloads: Vec<&Workload> = match names {

@@ -6,7 +6,7 @@ use super::network_topology::{Cost, CostsOfKey, CostsOfOrigin, NETPERF_COSTS, Pl
 use super::{REGION, ZONE};
 
 /// What the key of a measurement begins with, before the name of the node that it was made on.
-const ORIGIN: &str = "netperf.p90.latency.milliseconds.origin.";
+pub(crate) const ORIGIN: &str = "netperf.p90.latency.milliseconds.origin.";
 /// What stands between the names of the two nodes.
 const DESTINATION: &str = ".destination.";
 /// With more regions, or zones in a region, paths are not looked for: that would take too long between two decisions.

@@ -16,16 +16,36 @@ const NAMES_PER_WAKE_MAX: usize = 1000;
 const NEXT_PAUSE: Duration = Duration::from_secs(1);
 /// What is said about so many objects is remembered, so that it is not said again.
 const TOLD_MAX: usize = 10_000;
+/// A write that was not answered for so long holds nothing up any more: its answer may never come.
+const ANSWER_PAUSE: Duration = Duration::from_secs(300);
 
 /// What a plugin remembers of the objects that it keeps true.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct StaleObjects {
     /// The names of those that are to be looked at again.
     names: SharedMap<String, ()>,
+    /// The name that was looked at last: it goes on after that.
+    last_taken: String,
+    /// The names of those of which something is being written. They are not looked at meanwhile, or the same would be written again.
+    writing: SharedMap<String, Writing>,
     /// When the plugin is woken next.
     wakes_at: Option<Timestamp>,
-    /// What people were told about an object last.
+    /// What people were told about an object last, with its UID.
     told: SharedMap<String, String>,
+}
+
+/// Writes that were not answered yet.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Writing {
+    count: usize,
+    since: Timestamp,
+}
+
+impl StaleObjects {
+    /// The plugin is woken that much earlier, or later.
+    pub(crate) fn clock_was_set(&mut self, seconds: i64) {
+        self.wakes_at = self.wakes_at.map(|wakes_at| wakes_at.moved(seconds));
+    }
 }
 
 /// A memory that has such objects.
@@ -52,6 +72,13 @@ pub(crate) struct Told<'a> {
     pub(crate) uid: &'a str,
 }
 
+/// The plugin begins, or begins anew: nobody was told by this replica, which perhaps did not lead, and what it wrote and asked for may be lost.
+pub(crate) fn begin_anew<M: KeepsTrue>(acts: &mut Acts<'_>) {
+    if acts.recall::<M>().is_some() {
+        *acts.memory::<M>().objects_mut() = StaleObjects::default();
+    }
+}
+
 /// Has the objects of a name looked at when so much time has passed.
 pub(crate) fn mark_stale<M: KeepsTrue>(
     context: &Context<'_>,
@@ -71,19 +98,30 @@ pub(crate) fn mark_stale<M: KeepsTrue>(
     }
 }
 
-/// The names to look at now; the rest is left for later.
+/// The names to look at now, in order; the rest is left for later.
 pub(crate) fn take_stale<M: KeepsTrue>(context: &Context<'_>, acts: &mut Acts<'_>) -> Vec<String> {
-    let Some(memory) = acts.recall::<M>() else { return Vec::new() };
-    let names = memory.objects().names.iter().take(NAMES_PER_WAKE_MAX);
-    let names: Vec<String> = names.map(|(name, ())| name.clone()).collect();
+    if acts.recall::<M>().is_none() {
+        return Vec::new();
+    }
     let objects = acts.memory::<M>().objects_mut();
+    objects.writing.retain(|_, writing| context.now.since(writing.since) < ANSWER_PAUSE);
+    let StaleObjects { names, last_taken, writing, .. } = &*objects;
+    let free = || names.iter().map(|(name, ())| name).filter(|name| !writing.contains_key(name));
+    let round = free().filter(|name| *name > last_taken).chain(free().filter(|name| *name <= last_taken));
+    let mut names: Vec<String> = round.take(NAMES_PER_WAKE_MAX).cloned().collect();
+    let is_left = names.len() == NAMES_PER_WAKE_MAX;
+    if let Some(last) = names.last() {
+        objects.last_taken.clone_from(last);
+    }
     objects.wakes_at = None;
     for name in &names {
         objects.names.remove(name);
     }
     if !objects.names.is_empty() {
-        plan_wake::<M>(context.now.after(NEXT_PAUSE), acts);
+        let pause = if is_left { NEXT_PAUSE } else { ANSWER_PAUSE };
+        plan_wake::<M>(context.now.after(pause), acts);
     }
+    names.sort_unstable();
     names
 }
 
@@ -101,27 +139,43 @@ pub(crate) fn tell<M: KeepsTrue>(about: &Told<'_>, problems: Vec<Problem>, acts:
     let Told { reporter, kind, key, uid } = about;
     let name = format!("{}/{}/{}", kind.group, key.namespace, key.name);
     let notes = problems.iter().map(|problem| problem.note.as_str()).collect::<Vec<_>>().join("\n");
+    // Another object of the same name is another matter.
+    let said = (!notes.is_empty()).then(|| format!("{uid}\n{notes}"));
     let told = acts.recall::<M>().and_then(|memory| memory.objects().told.get(&name));
-    if told.map_or("", String::as_str) == notes {
+    if told == said.as_ref() {
         return;
     }
     let told = &mut acts.memory::<M>().objects_mut().told;
-    if notes.is_empty() {
-        told.remove(&name);
-    } else {
-        if told.len() >= TOLD_MAX {
-            *told = SharedMap::default();
+    match said {
+        None => {
+            told.remove(&name);
         }
-        told.insert(name, notes);
+        Some(said) => {
+            if told.len() >= TOLD_MAX {
+                *told = SharedMap::default();
+            }
+            told.insert(name, said);
+        }
     }
     for Problem { reason, note } in problems {
         acts.order(notice(reporter, *kind, key, uid, true, reason, note));
     }
 }
 
-/// Writes the status of an object.
-pub(crate) fn write_status(kind: KindId, key: &ObjectKey, patch: Value, acts: &mut Acts<'_>) {
-    acts.order(Effect::Patch { kind, key: key.clone(), subresource: Some("status"), patch });
+/// Writes something into an object, or its status.
+pub(crate) fn write<M: KeepsTrue>(
+    context: &Context<'_>,
+    kind: KindId,
+    key: &ObjectKey,
+    subresource: Option<&'static str>,
+    patch: Value,
+    acts: &mut Acts<'_>,
+) {
+    let writing = &mut acts.memory::<M>().objects_mut().writing;
+    let name = String::from(&*key.name);
+    let before = writing.get(&name).map_or(0, |writing| writing.count);
+    writing.insert(name, Writing { count: before + 1, since: context.now });
+    acts.order(Effect::Patch { kind, key: key.clone(), subresource, patch });
 }
 
 /// A write has ended. Upstream's definitions have no status of their own, so that what is not found there is written into the object
@@ -130,18 +184,34 @@ pub(crate) fn written<M: KeepsTrue>(
     context: &Context<'_>,
     order: &Effect,
     conclusion: &Conclusion,
-    name_of: impl Fn(&ObjectKey) -> String,
     acts: &mut Acts<'_>,
 ) {
     let Effect::Patch { kind, key, subresource, patch } = order else { return };
+    let name = String::from(&*key.name);
+    let objects = acts.memory::<M>().objects_mut();
+    match objects.writing.get(&name).copied() {
+        Some(Writing { count, since }) if count > 1 => {
+            objects.writing.insert(name.clone(), Writing { count: count - 1, since });
+        }
+        _ => {
+            objects.writing.remove(&name);
+        }
+    }
+    let is_stale = objects.names.contains_key(&name);
     match conclusion {
-        Conclusion::Done | Conclusion::DoneWith(_) => {}
-        Conclusion::Gone { .. } => {
-            if subresource.is_some() && context.cluster.objects().find(*kind, key).is_some() {
-                let patch = patch.clone();
-                acts.order(Effect::Patch { kind: *kind, key: key.clone(), subresource: None, patch });
+        Conclusion::Done | Conclusion::DoneWith(_) => {
+            if is_stale {
+                plan_wake::<M>(context.now.after(NEXT_PAUSE), acts);
             }
         }
-        _ => mark_stale::<M>(context, &name_of(key), RETRY_PAUSE, acts),
+        Conclusion::Gone { .. } => {
+            if subresource.is_some() && context.cluster.objects().find(*kind, key).is_some() {
+                write::<M>(context, *kind, key, None, patch.clone(), acts);
+            }
+        }
+        _ => mark_stale::<M>(context, &name, RETRY_PAUSE, acts),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -71,7 +71,7 @@ impl NetworkCounts {
             return None;
         }
         counts.dependencies = calls.dependencies.iter().map(|dependency| (*dependency).clone()).collect();
-        counts.topology.spec.clone_from(&calls.weights.topology.spec);
+        counts.topology = calls.weights.topology.costs();
         counts.is_in_order = calls.weights.is_in_order;
         let namespace = counts.fixes.app_group_namespaces.then_some(calls.group.namespace);
         counts.count(group, namespace);

@@ -1,21 +1,23 @@
 //! The controller of NetworkTopologies: costs from measurements, written among the weights of each.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 use supercargo_framework::{
     Actions, Acts, Change, ClusterEvent, Conclusion, Context, Effect, Memory, Observe,
 };
-use supercargo_model::wire::null_default;
-use supercargo_model::{Kind, KindId, NodeRef, Object, ObjectKey, Quantity};
+use supercargo_model::{Kind, KindId, NodeRef, Object, ObjectKey};
 
 use super::NetworkOverhead;
 use crate::community::controllers::{OLD_API_GROUP, old_api_group};
-use crate::community::network_aware::paths::{Measurement, Nodes, PLACES_MAX, measurement, weights};
+use crate::community::network_aware::paths::{Measurement, Nodes, ORIGIN, PLACES_MAX, measurement, weights};
 use crate::community::network_aware::stale::{
-    KeepsTrue, Problem, StaleObjects, Told, mark_stale, take_stale, tell, write_status, written,
+    KeepsTrue, Problem, StaleObjects, Told, begin_anew, mark_stale, take_stale, tell, write, written,
 };
 use crate::community::network_aware::{
     APP_GROUP_LABEL, AppGroup, NETPERF_COSTS, NetworkTopology, OldAppGroup, OldNetworkTopology, Place,
@@ -30,6 +32,8 @@ const BANDWIDTH_PAUSE: Duration = Duration::from_secs(60);
 const UNKNOWN_NAMED_MAX: usize = 3;
 /// The `reportingController` of events on NetworkTopologies, as upstream's.
 const REPORTER: &str = "NetworkTopologyController";
+/// So many bytes all weights may have. etcd takes objects of up to 1.5 MiB, and there is more in one than these.
+const WEIGHTS_BYTES_MAX: usize = 1_400_000;
 /// What people write by hand.
 const USER_DEFINED: &str = "UserDefined";
 
@@ -37,9 +41,48 @@ const USER_DEFINED: &str = "UserDefined";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct MeasurementMap {
-    /// `data`
-    #[serde(deserialize_with = "null_default")]
+    /// What `data` has of measurements.
+    #[serde(deserialize_with = "measured_only")]
     data: BTreeMap<Box<str>, Box<str>>,
+}
+
+/// The entries of a ConfigMap that are measurements: all others, of all ConfigMaps there are, need not be kept.
+fn measured_only<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<Box<str>, Box<str>>, D::Error> {
+    struct Entries;
+    impl<'de> Visitor<'de> for Entries {
+        type Value = BTreeMap<Box<str>, Box<str>>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("a map of texts")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(BTreeMap::new())
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut data = BTreeMap::new();
+            while let Some(key) = map.next_key::<Cow<'_, str>>()? {
+                if key.starts_with(ORIGIN) {
+                    data.insert(key.into(), map.next_value()?);
+                } else {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+            Ok(data)
+        }
+    }
+    deserializer.deserialize_any(Entries)
+}
+
+#[cfg(test)]
+impl MeasurementMap {
+    /// What was measured.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.data.keys().map(|key| &**key)
+    }
 }
 
 impl Kind for MeasurementMap {
@@ -52,6 +95,10 @@ pub(super) struct CostMemory(StaleObjects);
 
 impl Memory for CostMemory {
     const NAME: &'static str = "NetworkOverhead/Costs";
+
+    fn clock_was_set(&mut self, seconds: i64) {
+        self.0.clock_was_set(seconds);
+    }
 }
 
 impl KeepsTrue for CostMemory {
@@ -78,7 +125,12 @@ impl Observe for NetworkOverhead {
         events
     }
 
+    fn is_controller(&self) -> bool {
+        self.args.calculates_costs()
+    }
+
     fn started(&self, context: &Context<'_>, acts: &mut Acts<'_>) {
+        begin_anew::<CostMemory>(acts);
         mark_all(context, COSTS_PAUSE, acts);
     }
 
@@ -144,8 +196,7 @@ impl Observe for NetworkOverhead {
     }
 
     fn answered(&self, context: &Context<'_>, order: &Effect, conclusion: &Conclusion, acts: &mut Acts<'_>) {
-        let name = |key: &ObjectKey| key.name.to_string();
-        written::<CostMemory>(context, order, conclusion, name, acts);
+        written::<CostMemory>(context, order, conclusion, acts);
     }
 }
 
@@ -197,25 +248,29 @@ fn calculate(
             }
             Some(calculated) if set(NETPERF_COSTS) == Some(&calculated) => {}
             Some(calculated) => {
-                write_weights(kind, key, topology, &calculated, acts);
-                status["weightCalculationTime"] = context.now.to_string().into();
+                let patch = weights_patch(topology, &calculated);
+                let bytes = patch.to_string().len();
+                if bytes > WEIGHTS_BYTES_MAX {
+                    let note = format!(
+                        "spec.weights would take {bytes} bytes with the costs that were worked out, and an object has room for \
+                         {WEIGHTS_BYTES_MAX}: they are not written; measure between fewer regions, or zones in a region"
+                    );
+                    problems.push(Problem { reason: "TooManyPlaces", note });
+                } else {
+                    write::<CostMemory>(context, kind, key, None, patch, acts);
+                    status["weightCalculationTime"] = context.now.to_string().into();
+                }
             }
         }
     }
     if status != json!({}) {
-        write_status(kind, key, json!({ "status": status }), acts);
+        write::<CostMemory>(context, kind, key, Some("status"), json!({ "status": status }), acts);
     }
 }
 
 /// Replaces the calculated set, and leaves all others as they are written. If somebody has changed the object meanwhile, nothing is
 /// written.
-fn write_weights(
-    kind: KindId,
-    key: &ObjectKey,
-    topology: &NetworkTopology,
-    calculated: &WeightSet,
-    acts: &mut Acts<'_>,
-) {
+fn weights_patch(topology: &NetworkTopology, calculated: &WeightSet) -> Value {
     let mut sets: Vec<Value> = topology.written_weights.clone();
     let calculated = json!(calculated);
     match sets.iter_mut().find(|set| set["name"] == calculated["name"]) {
@@ -226,7 +281,7 @@ fn write_weights(
     if !topology.metadata.resource_version.is_empty() {
         patch["metadata"] = json!({ "resourceVersion": topology.metadata.resource_version });
     }
-    acts.order(Effect::Patch { kind, key: key.clone(), subresource: None, patch });
+    patch
 }
 
 /// What was measured; none if there is no such ConfigMap.
@@ -266,7 +321,10 @@ fn allocated(context: &Context<'_>) -> BTreeMap<(String, String), i64> {
     let old = objects.all::<OldAppGroup>().map(|(key, group)| (key, &group.0));
     for (key, group) in objects.all::<AppGroup>().chain(old) {
         let mut pods: BTreeMap<(&str, Place<'_>), i64> = BTreeMap::new();
-        let members = context.pods().by_label(APP_GROUP_LABEL, &key.name);
+        let members = match context.fixes.app_group_namespaces {
+            true => context.pods().by_label_in(&key.namespace, APP_GROUP_LABEL, &key.name),
+            false => context.pods().by_label(APP_GROUP_LABEL, &key.name),
+        };
         for known in members.iter().filter(|known| known.standing.has_node()) {
             if let Some(row) = known.node.as_ref().and_then(|node| cluster.row_of(node)) {
                 *pods.entry((workload_of(&known.pod), Place::of(cluster, cluster.node(row)))).or_default() +=

@@ -42,7 +42,8 @@ pub use measuring::MeasurementMap;
 /// # Arguments
 /// `namespaces` (`[default]`): where AppGroups and the NetworkTopology are looked for; `weightsName` (`UserDefined`): the set of weights
 /// that counts; `networkTopologyName` (`nt-default`); `calculateCosts` (true): whether `NetperfCosts` are worked out here, if they count.
-/// Then all ConfigMaps are read. Say false where upstream's controller does it.
+/// Then all ConfigMaps are read. Say false where upstream's controller does it. Of several profiles with the plugin, it is enough if they count
+/// in one.
 ///
 /// # Example
 /// ```yaml

@@ -181,3 +181,19 @@ fn arguments_have_defaults_and_no_others() {
     assert_eq!(args_of::<NetworkOverhead>(json!({ "namespaces": [] })), default);
     assert_eq!(problems_of::<NetworkOverhead>(json!({ "other": 1 })).len(), 1);
 }
+
+#[test]
+fn of_config_maps_only_measurements_are_kept() {
+    let key = "netperf.p90.latency.milliseconds.origin.n1.destination.n2";
+    for (data, kept) in [
+        (json!({ "other": "x".repeat(1000), key: "5", "netperf": "6" }), &[key][..]),
+        (json!({}), &[]),
+        (Value::Null, &[]),
+    ] {
+        let text = json!({ "data": data, "binaryData": { "b": "eA==" } }).to_string();
+        let map: MeasurementMap = serde_json::from_str(&text).expect("a ConfigMap");
+        assert_eq!(map.keys().collect::<Vec<_>>(), kept);
+    }
+    let map: MeasurementMap = serde_json::from_str("{}").expect("a ConfigMap");
+    assert_eq!(map, MeasurementMap::default());
+}

@@ -5,6 +5,7 @@ use supercargo_model::names::resource;
 use supercargo_model::{NodeRef, Pod, Quantity};
 
 use super::fitting::{Misfit, align};
+use super::odd::ZONES_THAT_COUNT;
 use super::{NodeResourceTopologyMatch, View};
 
 /// What no zone of a node has, as `no NUMA zone of n3 has 4 cores left: 3 cores at most`; none if something else is wrong.
@@ -23,6 +24,9 @@ pub(super) fn background(
         View::Unknown => return None,
     };
     let Misfit { wanted, zones, .. } = align(&pod.spec, topology, node.allocatable(), context.fixes).err()?;
+    if zones.is_empty() {
+        return Some(format!("the NodeResourceTopology {name} has no zone that counts: {ZONES_THAT_COUNT}"));
+    }
     let mut together = Vec::new();
     for (resource, quantity) in wanted.iter().filter(|(_, quantity)| !quantity.is_zero()) {
         let Some(most) = zones.iter().filter_map(|zone| zone.available(resource)).max() else { continue };

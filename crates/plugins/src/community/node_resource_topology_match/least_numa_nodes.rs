@@ -80,10 +80,12 @@ fn names_any(requests: &ResourceList, topology: &NodeResourceTopology) -> bool {
 /// The fewest zones that have together what is asked for; of several such, those that are nearest to each other.
 fn nearest_zones(zones: &[Zone], requests: &ResourceList) -> Option<Zones> {
     (1..=zones.len()).take_while(|size| count_sets(zones.len(), *size) <= SETS_MAX).find_map(|size| {
+        let mut fitting = Sets::new(zones.len(), size).filter(|set| fits(zones, requests, set)).peekable();
+        // Most often too few zones have nothing that fits: how far they are from each other is no matter then.
+        fitting.peek()?;
         let least = Sets::new(zones.len(), size).map(|set| distance(zones, &set));
         let least = least.fold(FARTHEST as f32, f32::min);
         let mut best: Option<(f32, Vec<usize>)> = None;
-        let fitting = Sets::new(zones.len(), size).filter(|set| fits(zones, requests, set));
         for set in fitting {
             let distance = distance(zones, &set);
             if distance == least {

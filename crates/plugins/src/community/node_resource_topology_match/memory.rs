@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{Memory, SharedMap};
-use supercargo_model::{Interned, PodSpec, ResourceList, Timestamp};
+use supercargo_model::{Interned, PodSpec, ResourceList};
 
 use super::topology::{NodeResourceTopology, Zone};
 
@@ -24,8 +24,6 @@ pub(super) struct TopologyMemory {
     given: SharedMap<Arc<str>, Vec<Arc<str>>>,
     #[serde(skip)]
     changes: Changes,
-    /// When topologies are looked at next.
-    pub(super) resync_at: Option<Timestamp>,
 }
 
 impl Memory for TopologyMemory {
@@ -157,17 +155,21 @@ impl TopologyMemory {
         }
     }
 
-    /// A pod is not on a node after all, or not any more. Whether that makes a difference.
+    /// A pod is not on a node after all, or not any more. Whether a newer topology counts at once by that.
     pub(super) fn forget_pod(&mut self, node: &Arc<str>, uid: &Arc<str>) -> bool {
-        let is_assumed = |known: &KnownNode| known.assumed.iter().any(|pod| pod.uid == *uid);
-        if !self.nodes.get(node).is_some_and(is_assumed) {
+        self.keep_assumed(node, |assumed| assumed != uid)
+    }
+
+    /// Of the pods that are assumed to be on a node, only some are. Whether a newer topology counts at once by that.
+    pub(super) fn keep_assumed(&mut self, node: &Arc<str>, is_there: impl Fn(&Arc<str>) -> bool) -> bool {
+        let is_wrong = |known: &KnownNode| known.assumed.iter().any(|pod| !is_there(&pod.uid));
+        if !self.nodes.get(node).is_some_and(is_wrong) {
             return false;
         }
-        if let Some(known) = self.nodes.get_mut(node) {
-            known.assumed.retain(|pod| pod.uid != *uid);
-            known.work_out_left();
-        }
-        true
+        let Some(known) = self.nodes.get_mut(node) else { return false };
+        known.assumed.retain(|pod| is_there(&pod.uid));
+        known.work_out_left();
+        known.is_settled()
     }
 
     /// Whether a topology that has all pods of its node counted, but for some of those that were assumed, says anything new.
@@ -184,12 +186,15 @@ impl TopologyMemory {
         })
     }
 
-    /// The topology that was looked at says nothing new: a node without assumed pods is suspected no longer.
+    /// The topology that was looked at says nothing new, nor are its policies other ones any more: a node without assumed pods is suspected
+    /// no longer.
     pub(super) fn trust(&mut self, node: &Arc<str>) {
-        if self.nodes.get(node).is_some_and(|known| known.is_suspected && known.assumed.is_empty())
+        let is_sure = |known: &KnownNode| known.is_suspected && known.assumed.is_empty();
+        if self.nodes.get(node).is_some_and(|known| is_sure(known) || known.has_other_policies)
             && let Some(known) = self.nodes.get_mut(node)
         {
-            known.is_suspected = false;
+            known.is_suspected &= !known.assumed.is_empty();
+            known.has_other_policies = false;
         }
     }
 

@@ -7,6 +7,7 @@ mod fitting;
 mod least_numa_nodes;
 mod memory;
 mod observing;
+mod odd;
 mod placement;
 mod preempting;
 mod scoring;
@@ -25,6 +26,7 @@ use supercargo_model::{Kind, NodeRef, Pod};
 use args::CacheMode;
 pub use args::{NodeResourceTopologyMatchArgs, TopologyCacheArgs, TopologyScoringStrategy};
 use memory::TopologyMemory;
+use odd::OddTopologies;
 use preempting::Victims;
 pub use topology::NodeResourceTopology;
 use wants::{asks_for_zones, is_guaranteed, pod_requests};
@@ -87,8 +89,14 @@ const STALE: &str = "invalid node topology data";
 /// - Containers that ask for nothing, and pods with a single resource, get points where upstream divides by zero. As upstream, a
 ///   pod fails that meets a node with more zones than it says; the fix `numaNodePoints` gives such a node no points.
 /// - LeastNUMANodes looks at 65536 sets of zones of one size at most: with some twenty zones or more, a pod that needs many gets no points.
-/// - A pod that is gone is no longer taken off its node's zones. Pods that have run their course count for no fingerprint. Pods that the
-///   plugin rejected are tried again when a topology counts, or a node is free, again.
+/// - A pod that is gone is no longer taken off its node's zones, and if it was the last, the newest topology counts. A node without pods is
+///   believed by the fingerprint of no pods; upstream leaves it alone for ever if another scheduler gave it a pod once. Pods that have run
+///   their course count for no fingerprint. Pods that the plugin rejected are tried again when a topology counts, or a node is free, again.
+/// - What preemption would free is worked out by the pods that the node has, and not by those that it had at the last look. Victims that
+///   have not started free nothing.
+/// - `BalancedAllocation` gives a node 0 points where less than nothing is left in a zone, so that upstream would go below 0 and fail the pod.
+/// - What is odd about a topology is told by an event on it: there is no node of its name, no zone counts, or, for `LeastNUMANodes`, nobody
+///   says how far zones are from each other. At most 100 are named.
 /// - The class of a pod (`Guaranteed`) is what follows from its requests and limits.
 /// - Profiles share what is remembered, by the arguments of the first that has the plugin. Upstream has a cache for each, which knows nothing of the
 ///   others.
@@ -118,7 +126,7 @@ impl Plugin for NodeResourceTopologyMatch {
 
     fn extensions(points: Extensions<Self>) -> Extensions<Self> {
         let points = points.pre_filter().filter().score().reserve().post_bind();
-        points.enqueue().observe().remembers::<TopologyMemory>()
+        points.enqueue().observe().remembers::<TopologyMemory>().remembers::<OddTopologies>()
     }
 
     fn reads(&self) -> Reads {
@@ -248,7 +256,9 @@ impl Reserve for NodeResourceTopologyMatch {
             CacheMode::Passthrough => {}
             CacheMode::DiscardReserved => self.give_up(node.name(), cycle.pod, acts),
             CacheMode::OverReserve(_) => {
-                acts.memory::<TopologyMemory>().forget_pod(node.name(), &cycle.pod.uid);
+                if acts.memory::<TopologyMemory>().forget_pod(node.name(), &cycle.pod.uid) {
+                    self.take_over(&cycle.context, node.name(), acts);
+                }
             }
         }
     }

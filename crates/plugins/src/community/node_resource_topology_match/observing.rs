@@ -16,17 +16,18 @@ use super::wants::{asks_for_zones, holds_exclusively};
 
 impl Observe for NodeResourceTopologyMatch {
     fn events(&self) -> Vec<ClusterEvent> {
-        let pods = ClusterEvent::pod(Actions::ADD.or(Actions::UPDATE).or(Actions::DELETE));
-        match self.cache {
-            CacheMode::Passthrough => Vec::new(),
-            CacheMode::DiscardReserved => vec![pods],
-            CacheMode::OverReserve(_) => {
-                vec![pods, ClusterEvent::kind(NodeResourceTopology::ID, Actions::ALL)]
-            }
+        let mut events = vec![
+            ClusterEvent::kind(NodeResourceTopology::ID, Actions::ALL),
+            ClusterEvent::node(Actions::ADD.or(Actions::DELETE)),
+        ];
+        if self.cache != CacheMode::Passthrough {
+            events.push(ClusterEvent::pod(Actions::ADD.or(Actions::UPDATE).or(Actions::DELETE)));
         }
+        events
     }
 
     fn started(&self, context: &Context<'_>, acts: &mut Acts<'_>) {
+        self.look_for_odd_ones(context, acts);
         let CacheMode::OverReserve(period) = self.cache else { return };
         let topologies = context.cluster.objects();
         let gone = |name: &Arc<str>| topologies.get::<NodeResourceTopology>("", name).is_none();
@@ -34,27 +35,43 @@ impl Observe for NodeResourceTopologyMatch {
         for name in gone.collect::<Vec<_>>() {
             acts.memory::<TopologyMemory>().forget(&name);
         }
+        // Pods may have gone while another configuration counted none.
+        let known = acts.memory::<TopologyMemory>().nodes().map(|(name, _)| name.clone());
+        for name in known.collect::<Vec<_>>() {
+            let row = context.cluster.row_of(&name);
+            let pods = row.map(|row| context.cluster.node(row).pods()).unwrap_or_default();
+            let is_there = |uid: &Arc<str>| pods.iter().any(|pod| pod.uid == *uid);
+            acts.memory::<TopologyMemory>().keep_assumed(&name, is_there);
+        }
         let names = topologies.all::<NodeResourceTopology>().map(|(key, _)| Arc::from(&*key.name));
         for name in names.collect::<Vec<Arc<str>>>() {
             self.take_over(context, &name, acts);
         }
-        let resync_at = context.now.after(period);
-        acts.memory::<TopologyMemory>().resync_at = Some(resync_at);
-        acts.wake_at(resync_at);
+        acts.wake_by(context.now.after(period));
     }
 
     fn observed(&self, context: &Context<'_>, change: &Change<'_>, acts: &mut Acts<'_>) {
         match change {
-            Change::Pod { old, new } => self.observe_pod(*old, *new, acts),
-            Change::Object { new: Some(object), .. } if object.get::<NodeResourceTopology>().is_some() => {
-                self.take_over(context, &Arc::from(&*object.key.name), acts);
+            Change::Pod { old, new } => self.observe_pod(context, *old, *new, acts),
+            Change::Node { old, new } => {
+                let node = new.as_ref().or(old.as_ref());
+                node.into_iter().for_each(|node| self.doubt(context, node.name(), acts));
             }
-            Change::Object { old: Some(object), new: None }
-                if object.get::<NodeResourceTopology>().is_some() =>
-            {
-                acts.memory::<TopologyMemory>().forget(&Arc::from(&*object.key.name));
+            Change::Object { old, new } => {
+                let Some(object) = new.or(*old) else { return };
+                if object.get::<NodeResourceTopology>().is_none() {
+                    return;
+                }
+                let name: Arc<str> = Arc::from(&*object.key.name);
+                self.doubt(context, &name, acts);
+                match (self.cache, new) {
+                    (CacheMode::OverReserve(_), Some(_)) => self.take_over(context, &name, acts),
+                    (CacheMode::OverReserve(_), None) => {
+                        acts.memory::<TopologyMemory>().forget(&name);
+                    }
+                    _ => {}
+                }
             }
-            _ => {}
         }
     }
 
@@ -100,21 +117,17 @@ impl Observe for NodeResourceTopologyMatch {
     }
 
     fn woken(&self, context: &Context<'_>, acts: &mut Acts<'_>) {
-        let CacheMode::OverReserve(period) = self.cache else { return };
-        self.resync(context, acts);
-        // If something else wakes the plugin earlier, the next resync stays when it was planned.
-        let memory = acts.memory::<TopologyMemory>();
-        if memory.resync_at.is_none_or(|resync_at| resync_at <= context.now) {
-            let resync_at = context.now.after(period);
-            memory.resync_at = Some(resync_at);
-            acts.wake_at(resync_at);
+        self.tell_of_odd_ones(context, acts);
+        if let CacheMode::OverReserve(period) = self.cache {
+            self.resync(context, acts);
+            acts.wake_by(context.now.after(period));
         }
     }
 }
 
 impl NodeResourceTopologyMatch {
-    /// A topology has come, or changed.
-    fn take_over(&self, context: &Context<'_>, name: &Arc<str>, acts: &mut Acts<'_>) {
+    /// A topology has come, or changed, or counts at once by now.
+    pub(super) fn take_over(&self, context: &Context<'_>, name: &Arc<str>, acts: &mut Acts<'_>) {
         let Some(topology) = context.cluster.objects().get_shared::<NodeResourceTopology>("", name) else {
             return;
         };
@@ -128,7 +141,7 @@ impl NodeResourceTopologyMatch {
     }
 
     /// A pod came, changed or went.
-    fn observe_pod(&self, old: Option<&Pod>, new: Option<&Pod>, acts: &mut Acts<'_>) {
+    fn observe_pod(&self, context: &Context<'_>, old: Option<&Pod>, new: Option<&Pod>, acts: &mut Acts<'_>) {
         let Some(pod) = new.or(old) else { return };
         let on_node = |pod: Option<&Pod>| pod.and_then(|pod| pod.node_name.clone());
         let Some(node) = on_node(new).or_else(|| on_node(old)) else { return };
@@ -138,9 +151,12 @@ impl NodeResourceTopologyMatch {
             CacheMode::DiscardReserved => self.give_up(&node, pod, acts),
             CacheMode::OverReserve(_) => {
                 self.suspect_foreign(pod, acts);
-                let is_assumed = |memory: &TopologyMemory| memory.get(&node).is_some();
-                if new.is_none() && acts.recall::<TopologyMemory>().is_some_and(is_assumed) {
-                    acts.memory::<TopologyMemory>().forget_pod(&node, &pod.uid);
+                let is_known = |memory: &TopologyMemory| memory.get(&node).is_some();
+                if new.is_none()
+                    && acts.recall::<TopologyMemory>().is_some_and(is_known)
+                    && acts.memory::<TopologyMemory>().forget_pod(&node, &pod.uid)
+                {
+                    self.take_over(context, &node, acts);
                 }
             }
         }
@@ -164,7 +180,7 @@ impl NodeResourceTopologyMatch {
             PodsMode::OnlyExclusive => holds_exclusively(&pod.spec, &known.topology),
             PodsMode::All | PodsMode::Autodetect => true,
         };
-        if counts && !acts.is_responsible_for(&pod.spec.scheduler_name) {
+        if counts && !acts.has_a_say_in(&pod.spec.scheduler_name) {
             acts.memory::<TopologyMemory>().suspect_foreign(node);
         }
     }
@@ -177,7 +193,9 @@ impl NodeResourceTopologyMatch {
             let Some(topology) = objects.get_shared::<NodeResourceTopology>("", &name) else { continue };
             let node = context.cluster.row_of(&name).map(|row| context.cluster.node(row));
             let pods: Vec<&Pod> = node.map(|node| self.counted_pods(node)).unwrap_or_default();
-            if !counts_at_once && !self.has_counted(&topology, &pods) {
+            // As upstream, one that has counted nobody does not count while all pods of the node are on their way.
+            let are_on_their_way = pods.is_empty() && node.is_some_and(|node| !node.pods().is_empty());
+            if !counts_at_once && (are_on_their_way || !self.has_counted(&topology, &pods)) {
                 continue;
             }
             // As upstream, pods are forgotten that are bound and have not started yet, though the topology has not counted them.
@@ -196,18 +214,21 @@ impl NodeResourceTopologyMatch {
 
     /// The pods of a node that a topology should have counted.
     pub(super) fn counted_pods<'a>(&self, node: NodeRef<'a>) -> Vec<&'a Pod> {
-        let only_running = self.args.only_running_pods();
-        let counts = |pod: &&Pod| match pod.phase() {
+        node.pods().iter().map(|pod| &**pod).filter(|pod| self.counts(pod)).collect()
+    }
+
+    /// Whether a topology should have counted a pod of its node.
+    pub(super) fn counts(&self, pod: &Pod) -> bool {
+        match pod.phase() {
             PodPhase::Running => true,
             PodPhase::Pending => false,
-            _ => !only_running,
-        };
-        node.pods().iter().map(|pod| &**pod).filter(counts).collect()
+            _ => !self.args.only_running_pods(),
+        }
     }
 
     /// Whether a topology has counted exactly these pods, as far as it says.
     fn has_counted(&self, topology: &NodeResourceTopology, pods: &[&Pod]) -> bool {
-        let Some(expected) = topology.fingerprint.as_ref().filter(|_| !pods.is_empty()) else { return false };
+        let Some(expected) = &topology.fingerprint else { return false };
         let only_exclusive = !expected.is_annotation
             && match self.args.fingerprinted_pods() {
                 PodsMode::OnlyExclusive => true,

@@ -42,7 +42,11 @@ impl NodeResourceTopologyMatch {
         if victims.is_empty() || !topology.has_single_numa_attribute {
             return Ok(None);
         }
-        let victims = || victims.iter().map(|victim| &**victim);
+        // Nobody knows yet where those will be that have not started: none of them frees anything.
+        let victims = || victims.iter().map(|victim| &**victim).filter(|victim| self.counts(victim));
+        if victims().next().is_none() {
+            return Ok(None);
+        }
         let is_left = |pod: &&Pod| !victims().any(|victim| victim.uid == pod.uid);
         let others = self.counted_pods(node).into_iter().filter(is_left);
         let placement = Placement::of(topology, others.chain(victims()));

@@ -89,7 +89,8 @@ fn balanced_points(requests: &ResourceList, zone: &Zone) -> i64 {
     if shares.iter().any(|share| *share > 1.0) {
         return 0;
     }
-    ((1.0 - variance(&shares)) * MAX_NODE_SCORE as f64) as i64
+    // An exporter may say that less than nothing is left. Upstream goes below 0 then, and fails the pod.
+    (((1.0 - variance(&shares)) * MAX_NODE_SCORE as f64) as i64).clamp(0, MAX_NODE_SCORE)
 }
 
 /// The variance of a sample, as gonum computes it. A single value varies by nothing.

@@ -154,6 +154,18 @@ fn points_are_those_of_the_specification() {
 }
 
 #[test]
+fn less_than_nothing_is_no_reason_to_fail_a_pod() {
+    let trial = trial_with::<NodeResourceTopologyMatch>(
+        json!({ "scoringStrategy": { "type": "BalancedAllocation" } }),
+    );
+    for scope in ["container", "pod"] {
+        let zones = [zone(0, "4", "-1Mi"), zone(1, "4", "-1Mi")];
+        let mut cluster = numa_cluster().with(node("n1")).with(topology("n1", scope, &zones));
+        assert_eq!(trial.scores(&mut cluster, guaranteed("a", &[("1", "1Gi")])), ["n1: 0"], "{scope}");
+    }
+}
+
+#[test]
 fn nothing_asked_for_is_no_division_by_zero() {
     let whole = json!({ "cpu": "1", "memory": "1Gi" });
     let spec =
@@ -204,7 +216,7 @@ fn pods_are_taken_off_all_zones_until_a_topology_has_counted_them() {
     let trial = counting();
     let zones = [zone(0, "4", "4Gi"), zone(1, "6", "4Gi")];
     let mut cluster = numa_cluster().with(node("n1")).with(topology("n1", "pod", &zones));
-    assert_eq!(trial.started(&mut cluster), ["wake: 1970-01-01T01:00:05Z"]);
+    assert_eq!(trial.started(&mut cluster), ["wake by: 1970-01-01T01:00:05Z"]);
     let (three, one) = (|| guaranteed("b", &[("3", "1Gi")]), || guaranteed("b", &[("1", "1Gi")]));
     let mut attempt = trial.attempt(&mut cluster, guaranteed("a", &[("4", "1Gi")]), "n1");
     attempt.reserve();
@@ -287,6 +299,18 @@ fn whoever_asks_hears_what_no_zone_has() {
     let pod = cluster.pod(guaranteed("a", &[("3", "3Gi")]));
     let said = Filter::background(&plugin, &cluster.context(), &pod, cluster.node("n3"));
     assert_eq!(said.as_deref(), Some("no NUMA zone of n3 has 3 cores and 3Gi memory left together"));
+}
+
+#[test]
+fn whoever_asks_hears_that_no_zone_counts() {
+    let mut odd = zone(0, "4", "4Gi");
+    odd["name"] = "numa-node-0".into();
+    let mut cluster = numa_cluster().with(node("n3")).with(topology("n3", "container", &[odd]));
+    let plugin = NodeResourceTopologyMatch::new(NodeResourceTopologyMatchArgs::default());
+    let pod = cluster.pod(guaranteed("a", &[("1", "1Gi")]));
+    let said = Filter::background(&plugin, &cluster.context(), &pod, cluster.node("n3"));
+    let expected = "the NodeResourceTopology n3 has no zone that counts: NUMA zones are of type Node and named node-0, node-1 and so on";
+    assert_eq!(said.as_deref(), Some(expected));
 }
 
 /// What the plugin says of a node and how many points it gives it, as upstream and with a fix.

@@ -30,6 +30,8 @@ const EXCLUSIVE_METHOD: &str = "with-exclusive-resources";
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(from = "NodeResourceTopologyWords")]
 pub struct NodeResourceTopology {
+    /// What tells it from another one of its name.
+    pub(super) uid: Box<str>,
     pub(super) manager: Manager,
     /// The NUMA nodes, in the order of their numbers.
     pub(super) zones: Vec<Zone>,
@@ -215,6 +217,7 @@ impl From<NodeResourceTopologyWords> for NodeResourceTopology {
         zones.sort_by_key(|zone| zone.number);
         zones.dedup_by_key(|zone| zone.number);
         NodeResourceTopology {
+            uid: words.metadata.uid.into(),
             manager,
             zones,
             fingerprint,
@@ -329,6 +332,11 @@ impl Zone {
                 *available -= quantity;
             }
         }
+    }
+
+    /// Whether it is known of any zone how far it is.
+    pub(super) fn has_costs(&self) -> bool {
+        !self.costs.is_empty()
     }
 
     /// How far a zone is, if that is known.

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 use supercargo_framework::{
-    Actions, Args, ClusterEvent, Context, Extensions, FieldProblems, OrderChanges, Plugin, PodField,
+    Actions, Args, Change, ClusterEvent, Context, Extensions, FieldProblems, OrderChanges, Plugin, PodField,
     QueueRank, QueueSort, QueuedPod, Reads, TieBreak, Writes,
 };
 use supercargo_model::{Kind, Timestamp};
@@ -119,7 +119,7 @@ impl QueueSort for TopologicalSort {
     /// The order of a group is worked out when its AppGroup has been made, often after its pods.
     fn changes(&self) -> OrderChanges {
         let of_kind = |kind| ClusterEvent::kind(kind, Actions::ALL);
-        OrderChanges::with_events([of_kind(AppGroup::ID), of_kind(OldAppGroup::ID)])
+        OrderChanges::with_changes([of_kind(AppGroup::ID), of_kind(OldAppGroup::ID)], is_of_order)
     }
 
     fn less_upstream(&self, context: &Context<'_>, a: &QueuedPod, b: &QueuedPod) -> bool {
@@ -161,6 +161,18 @@ impl TopologicalSort {
             }
         };
         [-i64::from(queued.pod.priority()), (seconds << FINE_BITS) | fine]
+    }
+}
+
+/// Whether a change is one of what the order looks at: most are of how many pods run.
+fn is_of_order(change: &Change<'_>) -> bool {
+    let Change::Object { old, new } = change else { return true };
+    match [*old, *new].map(|object| object.and_then(status::app_group_of)) {
+        [Some(old), Some(new)] => {
+            old.metadata.creation_timestamp != new.metadata.creation_timestamp
+                || old.status.topology_order != new.status.topology_order
+        }
+        _ => true,
     }
 }
 

@@ -14,7 +14,7 @@ use super::TopologicalSort;
 use crate::community::controllers::{OLD_API_GROUP, STATUS_PAUSE, old_api_group};
 use crate::community::network_aware::order::order_of;
 use crate::community::network_aware::stale::{
-    KeepsTrue, Problem, StaleObjects, Told, mark_stale, take_stale, tell, write_status, written,
+    KeepsTrue, Problem, StaleObjects, Told, begin_anew, mark_stale, take_stale, tell, write, written,
 };
 use crate::community::network_aware::{APP_GROUP_LABEL, AppGroup, OldAppGroup, label_of};
 
@@ -27,6 +27,10 @@ pub(super) struct AppGroupMemory(StaleObjects);
 
 impl Memory for AppGroupMemory {
     const NAME: &'static str = "TopologicalSort/AppGroups";
+
+    fn clock_was_set(&mut self, seconds: i64) {
+        self.0.clock_was_set(seconds);
+    }
 }
 
 impl KeepsTrue for AppGroupMemory {
@@ -49,6 +53,7 @@ impl Observe for TopologicalSort {
     }
 
     fn started(&self, context: &Context<'_>, acts: &mut Acts<'_>) {
+        begin_anew::<AppGroupMemory>(acts);
         let names: BTreeSet<&str> = all(context).map(|(_, key, _)| &*key.name).collect();
         names.into_iter().for_each(|name| mark(context, name, acts));
     }
@@ -78,8 +83,7 @@ impl Observe for TopologicalSort {
     }
 
     fn answered(&self, context: &Context<'_>, order: &Effect, conclusion: &Conclusion, acts: &mut Acts<'_>) {
-        let name = |key: &ObjectKey| key.name.to_string();
-        written::<AppGroupMemory>(context, order, conclusion, name, acts);
+        written::<AppGroupMemory>(context, order, conclusion, acts);
     }
 }
 
@@ -90,7 +94,8 @@ fn all<'a>(context: &Context<'a>) -> impl Iterator<Item = (KindId, &'a ObjectKey
     new.chain(objects.all::<OldAppGroup>().map(|(key, group)| (OldAppGroup::ID, key, &group.0)))
 }
 
-fn app_group_of(object: &Object) -> Option<&AppGroup> {
+/// The AppGroup that an object is.
+pub(super) fn app_group_of(object: &Object) -> Option<&AppGroup> {
     object.get::<AppGroup>().or_else(|| object.get::<OldAppGroup>().map(|old| &old.0))
 }
 
@@ -114,7 +119,8 @@ fn keep_true(context: &Context<'_>, kind: KindId, key: &ObjectKey, group: &AppGr
         status.insert("topologyCalculationTime".to_owned(), context.now.to_string().into());
     }
     if !status.is_empty() {
-        write_status(kind, key, json!({ "status": Value::Object(status) }), acts);
+        let patch = json!({ "status": Value::Object(status) });
+        write::<AppGroupMemory>(context, kind, key, Some("status"), patch, acts);
     }
     let mut problems: Vec<Problem> =
         order.problems.into_iter().map(|note| Problem { reason: "InvalidAppGroup", note }).collect();

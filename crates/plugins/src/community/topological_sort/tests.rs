@@ -97,6 +97,26 @@ fn workloads_go_in_their_turns() {
 }
 
 #[test]
+fn only_other_turns_put_all_pods_in_order_again() {
+    let object = |group: Value| scene().object(group);
+    let before = || app_group("shop", 100, &[("web", 1)]);
+    let mut running = before();
+    running["status"]["runningWorkloads"] = 3.into();
+    let changes = trial::<TopologicalSort>().profile.queue_sort.remove(0).plugin.changes();
+    for (what, after, is_other) in [
+        ("how many run", running, false),
+        ("turns", app_group("shop", 100, &[("web", 2)]), true),
+        ("made anew", app_group("shop", 101, &[("web", 1)]), true),
+    ] {
+        let (before, after) = (object(before()), object(after));
+        let change = Change::Object { old: Some(&before), new: Some(&after) };
+        assert_eq!(changes.concern(&change), is_other, "{what}");
+        assert!(changes.concern(&Change::Object { old: None, new: Some(&after) }), "it came");
+        assert!(changes.concern(&Change::Object { old: Some(&after), new: None }), "it went");
+    }
+}
+
+#[test]
 fn definitions_without_a_status_of_their_own_will_do() {
     let answered = |subresource, conclusion: &Conclusion| {
         let key = ObjectKey { namespace: "default".into(), name: "shop".into() };

@@ -8,12 +8,13 @@ use std::time::Duration;
 use proptest::prelude::*;
 use rustc_hash::FxHashSet;
 use supercargo_framework::{
-    Actions, ClusterEvent, Context, Enqueue, Named, OrderChanges, Profile, QueueRank, QueueSort, QueuedPod,
-    TieBreak,
+    Actions, Change, ClusterEvent, Context, Enqueue, Named, OrderChanges, Profile, QueueRank, QueueSort,
+    QueuedPod, TieBreak,
 };
 use supercargo_model::{LabelLookup, Timestamp};
 use supercargo_testkit::{TestCluster, cluster, node, pod};
 
+use super::Order;
 use crate::scheduler::happenings::{Happening, What};
 use crate::scheduler::heap::Slot;
 use crate::scheduler::queue::{Patience, Place, Queue, Waiting};
@@ -277,4 +278,24 @@ proptest! {
         }
         trial.apply(Act::Pop);
     }
+}
+
+#[test]
+fn what_does_not_concern_the_order_leaves_it_as_it_is() {
+    let nodes = ClusterEvent::node(Actions::ADD);
+    let mut order = Order::of(&[]);
+    for (changes, is_stale) in [
+        (OrderChanges::with_events([nodes]), true),
+        (OrderChanges::with_changes([nodes], |_| true), true),
+        (OrderChanges::with_changes([nodes], |_| false), false),
+        (OrderChanges::with_changes([nodes], |_| false).and(OrderChanges::never()), false),
+        (OrderChanges::never().and(OrderChanges::with_changes([nodes], |_| false)), false),
+        (OrderChanges::with_changes([nodes], |_| false).and(OrderChanges::with_events([nodes])), true),
+    ] {
+        (order.changes, order.active_is_stale) = (changes, false);
+        order.hear_of(&nodes, &Change::Node { old: None, new: None });
+        assert_eq!(order.active_is_stale, is_stale, "{:?}", order.changes);
+    }
+    order.hear(&nodes);
+    assert!(order.active_is_stale, "what is not told of one object is of all");
 }

@@ -102,3 +102,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn of_two_workloads_of_one_name_one_has_no_turn_and_that_is_said() {
+    let mut twice = spec("KahnSort", &["web>db", "db", "db", "other", "other"]);
+    twice.workloads[2].workload.selector = "db-more".into();
+    twice.workloads[4].workload.selector = "other-more".into();
+    let order = order_of(&twice);
+    assert_eq!(names(&order), "web db");
+    let expected = "spec.workloads has more than one workload named db: the one with the selector db-more has no turn; give each a name of its own";
+    assert_eq!(order.problems, [expected]);
+    twice.workloads[2].workload.selector = "db-pods".into();
+    assert!(order_of(&twice).problems.is_empty(), "it is the same one");
+}

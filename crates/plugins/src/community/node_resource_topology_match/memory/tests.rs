@@ -1,6 +1,7 @@
 use supercargo_model::Pod;
 use supercargo_testkit::{cluster, pod};
 
+use super::super::topology::Policy;
 use super::*;
 
 fn name(name: &str) -> Arc<str> {
@@ -49,4 +50,21 @@ fn many_kinds_of_pods_are_told_apart_and_more_are_asked_about_again() {
     pods.iter().for_each(|pod| memory.saw(&pod.spec));
     let unseen = pods.iter().filter(|pod| !memory.smaller_since(&pod.spec).is_empty()).count();
     assert_eq!((unseen, memory.changes.seen.len()), (1, SPECS_MAX));
+}
+
+#[test]
+fn policies_that_are_as_they_were_again_are_no_news() {
+    let mut memory = TopologyMemory::default();
+    memory.learn(&name("a"), Arc::default(), |_| false);
+    memory.assume(&name("a"), &name("1"), ResourceList::default());
+    let mut other = NodeResourceTopology::default();
+    other.manager.policy = Policy::BestEffort;
+    memory.update(&name("a"), Arc::new(other), true);
+    assert_eq!(memory.doubtful(), [(name("a"), true)]);
+    memory.update(&name("a"), Arc::default(), true);
+    memory.trust(&name("a"));
+    assert_eq!(memory.doubtful(), [], "or the next topology would count without a look at its pods");
+    memory.suspect(&name("a"));
+    memory.trust(&name("a"));
+    assert_eq!(memory.doubtful(), [(name("a"), false)], "a pod is counted on top of it");
 }
