@@ -1,8 +1,17 @@
 """A pod that fits nowhere says why in kube-scheduler's own words, and goes as soon as something frees it."""
 
-from harness.case import Case
+from harness.case import Case, ours_only
+from harness.meddler import Turn
 from harness.objects import condition, node, node_of, pod, taint
 from harness.processes import wait
+
+# How a request to write a condition fails, once. None of these is tried again at once.
+WAYS = {
+    "hangs-up": Turn.hang_up,
+    "error-403": lambda turn: turn.answer(403),
+    "error-429": lambda turn: turn.answer(429),
+    "error-504": lambda turn: turn.answer(504),
+}
 
 
 class Pending(Case):
@@ -116,6 +125,30 @@ class Pending(Case):
             wait("it is told again", lambda: sum(told()) == number, say=told)
         self.assertLessEqual(len(told()), 2)
         self.assert_bound_within(1, "web", lambda: self.api.delete("pods", "resident-0", "resident-1"))
+
+    @ours_only
+    def test_a_condition_that_could_not_be_written_is_written_later(self):
+        """Nothing happens that lets the pods be tried again: whoever adds nodes for pods that wait must see them all the same."""
+        self.create("nodes", node("small", cpu="1"))
+        wire, failed = self.meddler(), set()
+
+        def rule(request):
+            for way, spoil in WAYS.items():
+                if request.method == "PATCH" and request.path.endswith(f"/pods/{way}/status") and way not in failed:
+                    failed.add(way)
+                    return spoil
+
+        wire.rule = rule
+        scheduler = self.start_scheduler(port=wire.port)
+        self.create("pods", *(pod(way, cpu="2") for way in WAYS))
+        text = message(1, "Insufficient cpu", "Preemption is not helpful for scheduling")
+        for way in WAYS:
+            with self.subTest(way):
+                # The scheduler looks every 30 s for what could not be written.
+                self.wait_unschedulable(way, text, seconds=45)
+        self.assertEqual(failed, set(WAYS))
+        self.assertEqual(scheduler.metric("scheduler_schedule_attempts_total", result="unschedulable"), len(WAYS))
+        self.assertIn("Failed to update pod status", scheduler.process.text())
 
     def test_what_does_not_help_changes_nothing(self):
         """A label that is not the wanted one leaves the pod where it is: no second attempt, no second event."""

@@ -2,6 +2,7 @@
 //! are here because they need the real plugins.
 
 mod acting;
+mod conditions;
 mod extenders;
 mod faults;
 mod misbehaving;

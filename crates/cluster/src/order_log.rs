@@ -88,6 +88,15 @@ impl OrderLog {
                     );
                 }
             }
+            Observation::StatusNotWritten { pod, error } => {
+                if self.limited.admits("update pod status") {
+                    let pod = pod.key();
+                    warn!(
+                        err = error,
+                        pod, "Failed to update pod status; why the pod waits is written again"
+                    );
+                }
+            }
             Observation::PluginPanicked { plugin, pod, message } => {
                 if self.limited.admits("plugin-panic") {
                     let pod = pod.key();
@@ -133,10 +142,10 @@ impl OrderLog {
         }
     }
 
-    /// An order that no step waits for failed: a condition or an event that people do not get to see.
+    /// An order that nobody waits for failed: an event that people do not get to see, or what a plugin wanted.
     pub(crate) fn untold(&self, what: &'static str, about: &str, error: &str) {
         if self.limited.admits(what) {
-            warn!(err = error, pod = about, "Failed to {what}; it is said again at the pod's next attempt");
+            warn!(err = error, about, "Failed to {what}");
         }
     }
 

@@ -18,6 +18,8 @@ pub enum Bug {
     UnfencedAnswers,
     /// What is known about an order stays known after its answer.
     TicketsStay,
+    /// What could not be written about a pod counts as written.
+    UnwrittenCounts,
     /// The index looks again only at the row that a pod came to, not at the others of its domain.
     DomainsStay,
     /// The index counts the domains of a group once and not again.

@@ -40,6 +40,9 @@ pub(super) struct ScheduledIsTrue;
 /// C9: a plugin that observes knows the pods that the scheduler knows, and where they are by what the API server says.
 pub(super) struct ObserversKnow;
 
+/// C10: when nothing fails any more, every pod that waits says what was last meant about why it waits.
+pub(super) struct MeantIsSaid;
+
 /// C11: what the scheduler keeps stays within its limits.
 pub(super) struct BoundedBooks;
 
@@ -53,6 +56,7 @@ pub(super) fn all() -> Vec<Box<dyn Checker>> {
         Box::new(NoVictimsForBound),
         Box::new(ScheduledIsTrue),
         Box::new(ObserversKnow),
+        Box::new(MeantIsSaid),
         Box::new(BoundedBooks),
     ]
 }
@@ -217,6 +221,26 @@ impl Checker for ObserversKnow {
             Some((uid, _)) => Err(format!("{uid} is gone, and the plugin does not know")),
             None => Ok(()),
         }
+    }
+}
+
+impl Checker for MeantIsSaid {
+    fn name(&self) -> &'static str {
+        "C10"
+    }
+
+    fn check(&mut self, world: &mut World) -> Result<(), String> {
+        if !world.is_at_rest {
+            return Ok(());
+        }
+        for pod in world.server.pods().filter(|pod| pod.node.is_none()) {
+            let Some(meant) = world.meant.get(&pod.uid) else { continue };
+            let said = pod.condition.as_ref().map(|(_, message)| message);
+            if said != Some(meant) {
+                return Err(format!("{} is to say {meant:?}, and says {said:?}", pod.uid));
+            }
+        }
+        Ok(())
     }
 }
 

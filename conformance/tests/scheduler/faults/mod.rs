@@ -20,6 +20,7 @@ use checkers::Checker;
 use coverage::{Coverage, PodStep};
 use orders::OrderKind;
 use plan::{Step, plan};
+use plugins::HELD;
 use world::World;
 
 /// How many runs there are unless `SUPERCARGO_SEEDS` says otherwise.
@@ -117,8 +118,11 @@ fn at_rest(world: &mut World) -> Result<(), String> {
     let nodes = world.server.node_names();
     let free = |node: &str| world.server.cpu_of(node).unwrap_or(0).saturating_sub(world.server.used(node));
     let room: Vec<u64> = nodes.iter().map(|node| free(node)).collect();
-    let forgotten =
-        world.server.pods().find(|pod| pod.node.is_none() && room.iter().any(|room| *room >= pod.cpu));
+    let forgotten = world
+        .server
+        .pods()
+        .filter(|pod| !pod.has_label(HELD))
+        .find(|pod| pod.node.is_none() && room.iter().any(|room| *room >= pod.cpu));
     forgotten
         .map_or(Ok(()), |pod| Err(format!("{} waits for {} CPU, and there is {room:?}", pod.uid, pod.cpu)))
 }
@@ -216,6 +220,24 @@ fn whatever_goes_wrong_what_is_confirmed_stays_confirmed() {
             expected.push((fault, format!("{kind:?}")));
         }
     }
+    for fault in [
+        "refused",
+        "done, error",
+        "done, no answer",
+        "not done, error",
+        "not done, no answer",
+        "answered twice",
+        "answered after a change",
+        "replaced by a newer one",
+        "dropped for a binding",
+    ] {
+        expected.push((fault, format!("{:?}", OrderKind::Status)));
+    }
+    for what in ["Node", "Bound"] {
+        expected.push(("vanished", format!("{what:?}")));
+    }
+    let vanishing = PodStep::ALL.iter().filter(|step| **step != PodStep::Decided);
+    expected.extend(vanishing.map(|step| ("vanished", format!("{step:?}"))));
     let rare: Vec<_> = expected
         .into_iter()
         .map(|(fault, what)| (coverage.named(fault, &what), fault, what))
@@ -245,15 +267,16 @@ fn planted_bugs_are_found() {
     use supercargo_engine::planted::{Bug, plant};
 
     /// Within so many runs.
-    const SEEDS_MAX: u64 = 200;
+    const SEEDS_MAX: u64 = 500;
     type MakeChecker = fn() -> Box<dyn Checker>;
-    let planted: [(Bug, MakeChecker); 7] = [
+    let planted: [(Bug, MakeChecker); 8] = [
         (Bug::NextBinderAtOnce, || Box::new(checkers::OneBinding)),
         (Bug::ErrorsMeanUnbound, || Box::new(checkers::NoNodeOver)),
         (Bug::BindingsOutliveConfirmation, || Box::new(checkers::ToldIsCounted)),
         (Bug::RoomStaysTaken, || Box::new(checkers::CountedIsBound)),
         (Bug::EvictsForBoundPods, || Box::new(checkers::NoVictimsForBound)),
         (Bug::UnfencedAnswers, || Box::new(checkers::ScheduledIsTrue)),
+        (Bug::UnwrittenCounts, || Box::new(checkers::MeantIsSaid)),
         (Bug::TicketsStay, || Box::new(checkers::BoundedBooks)),
     ];
     for (bug, checker) in planted {

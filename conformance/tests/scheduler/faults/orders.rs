@@ -16,6 +16,7 @@ pub(super) enum OrderKind {
     PreBindWrite,
     Evict,
     LookUp,
+    Status,
 }
 
 /// What goes wrong with an order.
@@ -73,7 +74,7 @@ impl Fault {
 pub(super) fn fault(kind: OrderKind, draw: &mut Draw) -> Fault {
     // Orders that matter more, or are rare, fail more often than others.
     let among = match kind {
-        OrderKind::Evict | OrderKind::ExtenderBind => 8,
+        OrderKind::Evict | OrderKind::ExtenderBind | OrderKind::Status => 8,
         OrderKind::Bind => 10,
         OrderKind::ExtenderFilter | OrderKind::PreBindWrite | OrderKind::LookUp => 14,
     };
@@ -136,6 +137,7 @@ pub(super) fn about(effect: &Effect) -> (OrderKind, String, String) {
         }
         Effect::Evict { victim, .. } => (OrderKind::Evict, victim),
         Effect::LookUp { pod } => (OrderKind::LookUp, pod),
+        Effect::UpdateStatus { pod, .. } => (OrderKind::Status, pod),
         Effect::Patch { key, .. } => return (OrderKind::PreBindWrite, key.name.to_string(), String::new()),
         other => panic!("nobody orders this and waits for it: {other:?}"),
     };

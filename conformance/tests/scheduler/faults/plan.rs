@@ -46,8 +46,12 @@ pub(super) enum Act {
     Schedule,
     /// An order is carried out, or not.
     Carry,
+    /// The same with an order about what a pod says, of which there are many.
+    Say,
     /// An answer comes in.
     Answer,
+    /// A watch begins anew with a list: what it had yet to tell goes untold.
+    Relist,
     /// Time passes.
     Pass,
     /// The configuration is replaced.
@@ -76,10 +80,10 @@ pub(super) enum ExtenderSetup {
 }
 
 /// How many things happen in a run.
-const STEPS: usize = 160;
+const STEPS: usize = 210;
 
 /// How often each act happens, among all of them.
-const WEIGHTS: [(Act, u64); 16] = [
+const WEIGHTS: [(Act, u64); 18] = [
     (Act::AddNode, 4),
     (Act::AddPod, 16),
     (Act::ForeignBind, 7),
@@ -88,14 +92,16 @@ const WEIGHTS: [(Act, u64); 16] = [
     (Act::RemoveNode, 2),
     (Act::ShrinkNode, 3),
     (Act::EndPods, 4),
-    (Act::Watch, 16),
+    (Act::Watch, 15),
     (Act::Schedule, 20),
     (Act::Carry, 24),
-    (Act::Answer, 20),
+    (Act::Say, 12),
+    (Act::Answer, 26),
+    (Act::Relist, 3),
     (Act::Pass, 7),
     (Act::Swap, 2),
     (Act::Lead, 2),
-    (Act::SetClock, 1),
+    (Act::SetClock, 2),
 ];
 
 /// What happens in the run of a seed.

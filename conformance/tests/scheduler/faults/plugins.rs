@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use supercargo_framework::{
-    Actions, Acts, Change, ClusterEvent, Context, Cycle, Effect, Extensions, Memory, NoArgs, Observe, Permit,
-    PermitDecision, Plugin, PostBind, PreBind, Reads, Registry, Reserve, SharedMap, Status, Step, Verb,
-    Write, Writes,
+    Actions, Acts, Change, ClusterEvent, Context, Cycle, Effect, Enqueue, Extensions, Memory, NoArgs,
+    Observe, Permit, PermitDecision, Plugin, PostBind, PreBind, PreEnqueue, Reads, Registry, Reserve,
+    SharedMap, Status, Step, Verb, Write, Writes,
 };
 use supercargo_model::{KindId, LabelLookup, NodeRef, ObjectKey, Pod};
 
@@ -21,6 +21,9 @@ pub(super) const PREPARED: &str = "prepared";
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long the write of [`Prepares`] may take.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Pods with this label are held back, and say so.
+pub(super) const HELD: &str = "held";
 
 const CONFIG_MAPS: KindId = KindId { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" };
 
@@ -122,6 +125,45 @@ impl PreBind for Prepares {
     }
 }
 
+/// Holds pods back.
+struct Holds;
+
+impl Plugin for Holds {
+    const NAME: &'static str = "Holds";
+    type Args = NoArgs;
+
+    fn new(_: NoArgs) -> Self {
+        Holds
+    }
+
+    fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+        points.pre_enqueue().enqueue()
+    }
+
+    fn reads(&self) -> Reads {
+        Reads::nothing()
+    }
+}
+
+impl PreEnqueue for Holds {
+    fn pre_enqueue(&self, _: &Context<'_>, pod: &Pod) -> Status {
+        match pod.labels.label(HELD) {
+            Some(_) => Status::unresolvable("it is held back"),
+            None => Status::success(),
+        }
+    }
+
+    fn is_told(&self) -> bool {
+        true
+    }
+}
+
+impl Enqueue for Holds {
+    fn events(&self) -> Vec<ClusterEvent> {
+        Vec::new()
+    }
+}
+
 /// Panics at Reserve in one attempt of three for every fifth pod, after it has changed what it remembers.
 struct Panics;
 
@@ -218,6 +260,7 @@ pub(super) fn registry() -> Registry {
     let mut registry = supercargo_plugins::registry();
     registry.register::<Pairs>().expect("the name is free");
     registry.register::<Prepares>().expect("the name is free");
+    registry.register::<Holds>().expect("the name is free");
     registry.register::<Panics>().expect("the name is free");
     registry.register::<PodBooks>().expect("the name is free");
     registry

@@ -18,7 +18,7 @@ pub(super) struct ServerPod {
     priority: i32,
     labels: Vec<&'static str>,
     nominated: Option<String>,
-    condition: Option<(String, String)>,
+    pub(super) condition: Option<(String, String)>,
 }
 
 /// Something that a watch tells.
@@ -187,8 +187,8 @@ impl Server {
         (name, uid): (&str, &str),
         condition: Option<(String, String)>,
         nominated: Option<Option<String>>,
-    ) {
-        let Some(pod) = self.pods.get_mut(name).filter(|pod| pod.uid == uid) else { return };
+    ) -> Result<(), Refusal> {
+        let pod = self.pods.get_mut(name).filter(|pod| pod.uid == uid).ok_or(Refusal::NotFound)?;
         if condition.is_some() {
             pod.condition = condition;
         }
@@ -196,6 +196,19 @@ impl Server {
             pod.nominated = nominated;
         }
         self.changed(name);
+        Ok(())
+    }
+
+    /// A watch of pods begins anew: all that there are.
+    pub(super) fn list_pods(&mut self) -> Vec<ServerPod> {
+        self.pod_events.clear();
+        self.pods.values().cloned().collect()
+    }
+
+    /// A watch of nodes begins anew: all that there are, with their CPU.
+    pub(super) fn list_nodes(&mut self) -> Vec<(String, u64)> {
+        self.node_events.clear();
+        self.nodes.iter().map(|(name, cpu)| (name.clone(), *cpu)).collect()
     }
 
     fn changed(&mut self, name: &str) {

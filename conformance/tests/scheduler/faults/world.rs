@@ -4,6 +4,7 @@
 mod others;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -14,7 +15,7 @@ use supercargo_engine::{
 use supercargo_framework::{
     AskFailure, Conclusion, Effect, ExtenderAnswer, ExtenderQuestion, Fixes, Needs, Nomination, Registry,
 };
-use supercargo_model::{Decoded, Decoder, Timestamp};
+use supercargo_model::{Decoded, Decoder, Everything, Timestamp};
 
 use super::coverage::Coverage;
 use super::orders::{Fault, OrderKind, Ordered, about, conclusion, extender_answer, fault, ordered};
@@ -35,13 +36,13 @@ const CONFIGURATIONS: [&str; 3] = [
 kind: KubeSchedulerConfiguration
 profiles:
 - schedulerName: default-scheduler
-  plugins: {multiPoint: {enabled: [{name: Pairs}, {name: Prepares}, {name: Panics}, {name: PodBooks}]}}
+  plugins: {multiPoint: {enabled: [{name: Pairs}, {name: Prepares}, {name: Holds}, {name: Panics}, {name: PodBooks}]}}
 ",
     "apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
 - schedulerName: default-scheduler
-  plugins: {multiPoint: {enabled: [{name: Panics}, {name: Prepares}, {name: Pairs}, {name: PodBooks}]}}
+  plugins: {multiPoint: {enabled: [{name: Panics}, {name: Holds}, {name: Prepares}, {name: Pairs}, {name: PodBooks}]}}
   pluginConfig:
   - name: NodeResourcesFit
     args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
@@ -67,6 +68,8 @@ struct Reply {
     /// A binding that is made after the answer: the order was given up, and lands all the same.
     landing: Option<Landing>,
     comes_twice: bool,
+    /// Whether the API server was asked.
+    is_sent: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -110,6 +113,10 @@ pub(super) struct World {
     pub(super) taken: Vec<Taken>,
     /// The UIDs of pods that one of our bindings has bound.
     pub(super) bound: BTreeSet<String>,
+    /// What was said last about why a pod is not scheduled, by its UID, in an event: that comes with every attempt.
+    pub(super) meant: BTreeMap<String, String>,
+    /// Whether nothing fails any more, and all that can be done is done.
+    pub(super) is_at_rest: bool,
     /// Nodes that one of our bindings has filled over the brim, when that happened.
     pub(super) over: Vec<String>,
     open: Vec<Order>,
@@ -163,6 +170,8 @@ impl World {
             told: BTreeMap::new(),
             taken: Vec::new(),
             bound: BTreeSet::new(),
+            meant: BTreeMap::new(),
+            is_at_rest: false,
             over: Vec::new(),
             open: Vec::new(),
             replies: Vec::new(),
@@ -239,28 +248,34 @@ impl World {
                 self.scheduler.advance(self.now);
                 for _ in 0..=draw.below(4) {
                     self.scheduler.schedule_next(self.now);
-                    self.take_orders(&mut draw);
+                    self.take_orders();
                 }
             }
-            Act::Carry => {
-                let position = draw.below(self.open.len() as u64) as usize;
-                if position < self.open.len() {
-                    let order = self.open.swap_remove(position);
+            Act::Carry | Act::Say => {
+                let may_be_next = |order: &Order| match about(&order.effect) {
+                    (OrderKind::Status, _, uid) => act == Act::Say && !self.is_being_said(&uid),
+                    _ => act == Act::Carry,
+                };
+                let next: Vec<usize> =
+                    (0..self.open.len()).filter(|place| may_be_next(&self.open[*place])).collect();
+                if let Some(place) = draw.pick(&next) {
+                    let order = self.open.swap_remove(*place);
                     let fault = fault(about(&order.effect).0, &mut draw);
                     self.carry(&order, fault, &mut draw);
                 }
             }
+            Act::Relist => self.relist(&mut draw),
             Act::Answer => {
                 for _ in 0..=draw.below(2) {
                     let position = draw.below(self.replies.len() as u64) as usize;
                     if position < self.replies.len() {
-                        self.answer(position, &mut draw);
+                        self.answer(position);
                     }
                 }
             }
             Act::Pass => {
                 let seconds = [1, 3, 6, 25, 70][draw.below(5) as usize];
-                self.pass(seconds, &mut draw);
+                self.pass(seconds);
             }
             Act::Swap => {
                 self.meet_all("profiles swapped");
@@ -280,7 +295,7 @@ impl World {
                 self.scheduler.clock_was_set(seconds);
             }
         }
-        self.take_orders(&mut draw);
+        self.take_orders();
     }
 
     /// Lets everything come to rest: nothing fails any more, and every answer and event comes.
@@ -294,26 +309,33 @@ impl World {
             self.server.delete(&name);
         }
         for _ in 0..40 {
-            for _ in 0..200 {
-                self.end_pods();
-                while !self.server.pod_events.is_empty() || !self.server.node_events.is_empty() {
-                    self.tell_one(&mut draw);
-                }
-                while !self.replies.is_empty() {
-                    self.answer(0, &mut draw);
-                }
-                self.scheduler.advance(self.now);
-                let decided = self.scheduler.schedule_next(self.now).is_some();
-                self.take_orders(&mut draw);
-                let orders = std::mem::take(&mut self.open);
-                if !decided && orders.is_empty() && self.replies.is_empty() {
-                    break;
-                }
-                for order in orders {
-                    self.carry(&order, Fault::Nothing, &mut draw);
-                }
+            self.do_all(&mut draw);
+            self.pass(31);
+        }
+        self.do_all(&mut draw);
+        self.is_at_rest = true;
+    }
+
+    /// Everything that can be done at this moment.
+    fn do_all(&mut self, draw: &mut Draw) {
+        for _ in 0..200 {
+            self.end_pods();
+            while !self.server.pod_events.is_empty() || !self.server.node_events.is_empty() {
+                self.tell_one(draw);
             }
-            self.pass(31, &mut draw);
+            while !self.replies.is_empty() {
+                self.answer(0);
+            }
+            self.scheduler.advance(self.now);
+            let decided = self.scheduler.schedule_next(self.now).is_some();
+            self.take_orders();
+            let orders = std::mem::take(&mut self.open);
+            if !decided && orders.is_empty() && self.replies.is_empty() {
+                break;
+            }
+            for order in orders {
+                self.carry(&order, Fault::Nothing, draw);
+            }
         }
     }
 
@@ -346,12 +368,50 @@ impl World {
         let first = if is_pod_next { &mut self.server.pod_events } else { &mut self.server.node_events };
         let told = first.pop_front().or_else(|| self.server.node_events.pop_front());
         let Some(told) = told else { return };
-        match &told {
+        self.tell(&told);
+    }
+
+    /// A watch begins anew. Nobody hears of what went in between, but that it is not there any more.
+    fn relist(&mut self, draw: &mut Draw) {
+        if draw.below(3) == 0 {
+            let nodes = self.server.list_nodes();
+            for (name, cpu) in nodes.clone() {
+                self.put(&Told::Node { name, cpu });
+            }
+            let known: Vec<Arc<str>> =
+                self.scheduler.cluster().nodes().map(|node| node.name().clone()).collect();
+            let names: BTreeSet<Box<str>> = nodes.into_iter().map(|(name, _)| name.into()).collect();
+            for _ in known.iter().filter(|name| !names.contains(&***name)) {
+                self.coverage.met("vanished", "Node");
+            }
+            return self.scheduler.retain(&Everything::Nodes(names), self.now);
+        }
+        let act = if draw.below(2) == 0 { Act::DeletePod } else { Act::RecreatePod };
+        self.lose_pod(act, draw);
+        self.end_pods();
+        let steps = self.known_steps();
+        let pods = self.server.list_pods();
+        for pod in pods.clone() {
+            self.tell(&Told::Pod(pod));
+        }
+        let uids: BTreeSet<Box<str>> = pods.into_iter().map(|pod| pod.uid.into()).collect();
+        for uid in self.told.keys().filter(|uid| !uids.contains(&***uid)) {
+            match steps.get(uid) {
+                Some(step) => self.coverage.met("vanished", step),
+                None => self.coverage.met("vanished", "Bound"),
+            }
+        }
+        self.told.retain(|uid, _| uids.contains(&**uid));
+        self.scheduler.retain(&Everything::Pods(uids), self.now);
+    }
+
+    fn tell(&mut self, told: &Told) {
+        match told {
             Told::Pod(pod) => _ = self.told.insert(pod.uid.clone(), pod.node.clone()),
             Told::PodGone(pod) => _ = self.told.remove(&pod.uid),
             Told::Node { .. } | Told::NodeGone { .. } => {}
         }
-        self.put(&told);
+        self.put(told);
     }
 
     fn put(&mut self, told: &Told) {
@@ -366,11 +426,13 @@ impl World {
         self.decoder.decode(&object.to_string()).expect("the object is right")
     }
 
-    fn take_orders(&mut self, draw: &mut Draw) {
+    fn take_orders(&mut self) {
         self.scheduler.take_observations();
         for order in self.scheduler.take_orders() {
-            let (effect, ticket) = (order.effect.clone(), order.ticket);
-            if ticket.is_some() {
+            let effect = order.effect.clone();
+            self.drop_outdated(&effect);
+            if order.ticket.is_some() {
+                let order = self.with_older(order);
                 self.open.push(order);
             }
             let what = ordered(&effect);
@@ -383,16 +445,69 @@ impl World {
             let was_bound_by_us = self.bound.contains(uid);
             let (bindings, led) = (self.bindings_under_way(uid), self.leads);
             self.taken.push(Taken { what, was_bound, was_bound_by_us, bindings, led });
-            match (&effect, ticket) {
-                // What is only told may fail unheard.
-                (Effect::UpdateStatus { .. }, None) if draw.below(5) > 0 => self.update_status(&effect),
-                _ => {}
+            if let Effect::Record(notice) = effect
+                && notice.reason == "FailedScheduling"
+            {
+                self.meant.insert(notice.about.uid().to_string(), notice.note);
             }
         }
     }
 
-    fn update_status(&mut self, effect: &Effect) {
-        let Effect::UpdateStatus { pod, condition, nomination } = effect else { return };
+    /// As in the performer, what was to be said about a pod and was not sent yet goes unsaid when the pod is to be bound.
+    fn drop_outdated(&mut self, effect: &Effect) {
+        let Effect::Bind { pod, .. } = effect else { return };
+        if let Some(outdated) = self.take_unsent(&pod.uid) {
+            self.coverage.met("dropped for a binding", OrderKind::Status);
+            self.reply_unsent(&outdated, Conclusion::not_done("the pod gets a node"));
+        }
+    }
+
+    /// As in the performer, what is newly to be said about a pod takes the place of what was not sent yet, and says that as well.
+    fn with_older(&mut self, mut order: Order) -> Order {
+        let Effect::UpdateStatus { pod, condition, nomination } = &mut order.effect else { return order };
+        let Some(older) = self.take_unsent(&pod.uid) else { return order };
+        if let Effect::UpdateStatus { condition: old_condition, nomination: old_nomination, .. } =
+            &older.effect
+        {
+            if condition.is_none() {
+                condition.clone_from(old_condition);
+            }
+            if *nomination == Nomination::Keep {
+                nomination.clone_from(old_nomination);
+            }
+        }
+        self.coverage.met("replaced by a newer one", OrderKind::Status);
+        self.reply_unsent(&older, Conclusion::Done);
+        order
+    }
+
+    /// What was to be said about a pod, and waits.
+    fn take_unsent(&mut self, uid: &str) -> Option<Order> {
+        let is_it = |order: &Order| {
+            let (kind, _, about) = about(&order.effect);
+            kind == OrderKind::Status && about == uid
+        };
+        let place = self.open.iter().position(is_it)?;
+        Some(self.open.swap_remove(place))
+    }
+
+    fn reply_unsent(&mut self, order: &Order, conclusion: Conclusion) {
+        let Some(ticket) = order.ticket else { return };
+        let (kind, _, uid) = about(&order.effect);
+        let version = self.server.pod_with_uid(&uid).map_or(0, |pod| pod.version);
+        let about = (kind, uid, version);
+        let answer = Answer::Concluded(conclusion);
+        self.replies.push(Reply { ticket, answer, about, landing: None, comes_twice: false, is_sent: false });
+    }
+
+    /// Whether something is being said about a pod: what is to be said next waits for that.
+    fn is_being_said(&self, uid: &str) -> bool {
+        let is_it = |reply: &Reply| reply.about.0 == OrderKind::Status && reply.about.1 == uid;
+        self.replies.iter().any(|reply| reply.is_sent && !reply.is_repeated() && is_it(reply))
+    }
+
+    fn update_status(&mut self, effect: &Effect) -> Result<(), Refusal> {
+        let Effect::UpdateStatus { pod, condition, nomination } = effect else { return Ok(()) };
         let condition =
             condition.as_ref().map(|condition| (condition.reason.to_string(), condition.message.clone()));
         let nominated = match nomination {
@@ -400,7 +515,7 @@ impl World {
             Nomination::Clear => Some(None),
             Nomination::Node(node) => Some(Some(node.to_string())),
         };
-        self.server.set_status((&pod.name, &pod.uid), condition, nominated);
+        self.server.set_status((&pod.name, &pod.uid), condition, nominated)
     }
 
     /// Carries out an order, or not, and sends the answer on its way.
@@ -444,7 +559,8 @@ impl World {
             _ => Answer::Concluded(conclusion(result, fault)),
         };
         let comes_twice = fault == Fault::Twice;
-        self.replies.push(Reply { ticket, answer, about: (kind, uid, version), landing, comes_twice });
+        let about = (kind, uid, version);
+        self.replies.push(Reply { ticket, answer, about, landing, comes_twice, is_sent: true });
     }
 
     fn apply(&mut self, effect: &Effect) -> Result<(), Refusal> {
@@ -459,6 +575,7 @@ impl World {
                 }
                 Ok(())
             }
+            Effect::UpdateStatus { .. } => self.update_status(effect),
             _ => Ok(()),
         }
     }
@@ -474,7 +591,7 @@ impl World {
     }
 
     /// Delivers an answer.
-    fn answer(&mut self, position: usize, draw: &mut Draw) {
+    fn answer(&mut self, position: usize) {
         let mut reply = self.replies.swap_remove(position);
         let (kind, uid, version) = &reply.about;
         let now_at = self.server.pod_with_uid(uid).map_or(0, |pod| pod.version);
@@ -499,11 +616,11 @@ impl World {
             reply.about.2 = u64::MAX;
             self.replies.push(reply);
         }
-        self.take_orders(draw);
+        self.take_orders();
     }
 
     /// Lets time pass; the scheduler is woken whenever it wants to be.
-    fn pass(&mut self, seconds: u64, draw: &mut Draw) {
+    fn pass(&mut self, seconds: u64) {
         let end = self.now.after(Duration::from_secs(seconds));
         loop {
             let landing = self.landings.iter().map(|(at, _)| *at).min();
@@ -516,7 +633,7 @@ impl World {
                 let _ = self.bind(&name, &uid, &node);
             }
             self.scheduler.advance(self.now);
-            self.take_orders(draw);
+            self.take_orders();
         }
         self.now = end;
         self.scheduler.advance(end);

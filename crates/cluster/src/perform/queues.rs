@@ -35,7 +35,7 @@ const EVENTS_WINDOW_PRESSING: usize = BINDINGS_WINDOW;
 const BINDINGS_QUEUED_MAX: usize = 1 << 17;
 /// So many pods wait to be looked up. Each belongs to a binding that does not end before.
 const LOOK_UPS_QUEUED_MAX: usize = BINDINGS_QUEUED_MAX;
-/// The statuses of so many pods wait at most; then the oldest is left out, and said again at the next attempt.
+/// The statuses of so many pods wait at most; then the oldest is left out, and the scheduler has it written again.
 const STATUSES_QUEUED_MAX: usize = 1 << 14;
 /// So many other changes wait at most.
 const WRITES_QUEUED_MAX: usize = 1 << 14;
@@ -272,11 +272,12 @@ impl Queues {
         }
         if let Some(StatusChange { ticket, .. }) = outdated {
             self.statuses_waiting -= 1;
-            self.conclude(ticket, Conclusion::Done);
+            self.conclude(ticket, not_done("the pod gets a node"));
         }
     }
 
-    /// A newer change takes the place of one that waits, and keeps what it does not say itself.
+    /// A newer change takes the place of one that waits, and keeps what it does not say itself: what becomes of both is what becomes of
+    /// the newer one.
     fn push_status(&mut self, change: StatusChange) {
         let uid = change.pod.uid.clone();
         let lane = self.pods.entry(uid.clone()).or_default();

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use supercargo_framework::{Effect, Nomination, Notice, PodCondition, StaysPending, Subject, Write};
+use supercargo_framework::{Effect, Nomination, Notice, StaysPending, Subject, Write};
 use supercargo_model::pod::Unscheduled;
 use supercargo_model::{Pod, Timestamp};
 
 use super::Scheduler;
 use super::binding::NodeCounts;
 use super::catching::{Panicked, caught};
+use super::conditions::condition;
 use super::heap::Slot;
 use super::observations::Observation;
 use super::queue::Queue;
@@ -261,25 +262,17 @@ impl Scheduler {
             // Another replica speaks about pods. What this one has not said it says when it leads.
             return;
         }
-        let known = waiting.unscheduled.as_ref();
-        let is_new = known.is_none_or(|known| *known.reason != *reason || *known.message != *message);
-        let since = known.and_then(|known| known.since).unwrap_or(now);
-        let condition = is_new.then(|| PodCondition {
-            kind: "PodScheduled".into(),
-            holds: false,
-            reason: reason.into(),
-            message: message.clone(),
-            since,
-            observed_generation: waiting.generation,
-        });
-        waiting.unscheduled =
-            Some(Unscheduled { reason: reason.into(), message: message.as_str().into(), since: Some(since) });
+        let since = waiting.said.known().and_then(|known| known.since).or(Some(now));
+        let meant = Unscheduled { reason: reason.into(), message: message.as_str().into(), since };
+        let condition = waiting.said.mean(meant).map(|meant| condition(&meant, waiting.generation, now));
         let nomination = match nomination {
             Nomination::Keep => Nomination::Keep,
             _ if self.engine.rules().keep_nominations => Nomination::Keep,
             Nomination::Clear => {
-                self.engine.cluster.clear_nomination(&pod.uid);
-                if pod.nominated_node_name().is_some() { Nomination::Clear } else { Nomination::Keep }
+                // The order to nominate it may not have got to the API server yet.
+                let is_ordered = self.engine.cluster.clear_nomination(&pod.uid);
+                let is_nominated = is_ordered || pod.nominated_node_name().is_some();
+                if is_nominated { Nomination::Clear } else { Nomination::Keep }
             }
             Nomination::Node(node) => {
                 self.engine.cluster.nominate(pod.clone(), &node);

@@ -28,6 +28,7 @@ impl Scheduler {
         self.stop_bindings(now);
         self.carry_out_acts(now);
         self.drop_orders(now);
+        self.queue.leave_conditions();
     }
 
     /// Orders that the driver has not taken are not carried out any more, and say so to who waits for them.

@@ -29,6 +29,7 @@ mod binding;
 mod bindings;
 mod catching;
 mod clock_set;
+mod conditions;
 mod consulting;
 mod directing;
 mod eviction;
@@ -170,6 +171,8 @@ enum Waiter {
     LookUp(Asked),
     /// The pod that this victim makes room for, by the round of its eviction.
     Eviction { preemptor: Arc<Pod>, round: u64, victim: Arc<Pod> },
+    /// What a pod says about its scheduling.
+    Status { pod: Arc<Pod> },
     /// The attempt of this number, for which an extender is asked.
     Consultation { pod: Arc<str>, attempt: u64, extender: usize },
     /// A plugin that observes, and that ordered this.
@@ -255,7 +258,12 @@ impl Scheduler {
             Some(Waiter::Consultation { pod, attempt, extender }) => {
                 self.hear(&pod, attempt, extender, Err(error()), now);
             }
+            Some(Waiter::Status { pod }) => self.conclude_status(&pod, conclusion),
             Some(Waiter::Plugin { plugin, effect }) => {
+                if let Effect::UpdateStatus { pod, .. } = &*effect {
+                    // It may have taken the place of what was to be said before.
+                    self.conclude_status(pod, conclusion);
+                }
                 self.conclude_for_plugin(plugin, &effect, conclusion, now);
             }
         }
@@ -325,7 +333,8 @@ impl Scheduler {
         self.drop_old_facts(now);
         self.end_inquiries(now);
         self.start_observers(now);
-        self.with_queue(now, Queue::advance);
+        let unwritten = self.with_queue(now, Queue::advance);
+        self.say_again(unwritten, now);
         for uid in self.bindings.due(now) {
             self.time_out(&uid, now);
         }
@@ -334,9 +343,14 @@ impl Scheduler {
     }
 
     fn order(&mut self, effect: Effect) {
-        if self.leads {
-            self.orders.push(Order { ticket: None, effect });
+        if !self.leads {
+            return;
         }
+        if let Effect::UpdateStatus { pod, .. } = &effect {
+            let waiter = Waiter::Status { pod: pod.clone() };
+            return self.order_and_wait(effect, waiter);
+        }
+        self.orders.push(Order { ticket: None, effect });
     }
 
     fn order_and_wait(&mut self, effect: Effect, waiter: Waiter) {

@@ -110,6 +110,13 @@ pub enum Observation {
         /// Why the eviction failed.
         error: String,
     },
+    /// What a pod says about its scheduling could not be written, or may not have been. Why it waits is written again.
+    StatusNotWritten {
+        /// The pod.
+        pod: Arc<Pod>,
+        /// Why.
+        error: String,
+    },
     /// All plugins of an extension point were run for a pod.
     PointRan {
         /// The point.

@@ -21,6 +21,7 @@ use supercargo_framework::{Actions, ClusterEvent, Profile, QueuedPod};
 use supercargo_model::pod::Unscheduled;
 use supercargo_model::{Pod, Timestamp};
 
+use super::conditions::Said;
 use super::happenings::{Happening, What, pod_update};
 use super::heap::{Heap, Slot};
 use super::observations::{Observation, Observations, QueueEvent, QueuePart};
@@ -33,6 +34,9 @@ use standings::Standings;
 
 /// How often pods that wait for something to happen are looked at, whether they have waited too long.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(30);
+/// Of so many of them is written again then what could not be written, the others later: bindings share what requests may be made, and
+/// may be all that can be written.
+const WRITTEN_AGAIN_MAX: usize = 256;
 
 /// A pod in the queue.
 #[derive(Clone, Debug)]
@@ -46,7 +50,7 @@ pub(super) struct Waiting {
     pub(super) pending: BTreeSet<&'static str>,
     pub(super) gate: Option<Gate>,
     /// What it says about why it was not scheduled.
-    pub(super) unscheduled: Option<Unscheduled>,
+    pub(super) said: Said,
     /// `metadata.generation`
     pub(super) generation: i64,
     /// When it was last taken to be tried.
@@ -101,6 +105,8 @@ pub(super) struct Queue {
     happened: Happened,
     arrivals: u64,
     next_flush: Option<Timestamp>,
+    /// The first pod to look at when something is written again.
+    next_unwritten: Slot,
     pub(super) observations: Observations,
     /// Pods that a plugin began to hold back which wants that to be told.
     newly_held: Vec<Slot>,
@@ -161,6 +167,7 @@ impl Queue {
             happened: Happened::default(),
             arrivals: 0,
             next_flush: None,
+            next_unwritten: 0,
             observations: Observations::default(),
             newly_held: Vec::new(),
             standings: Standings::default(),
@@ -223,6 +230,17 @@ impl Queue {
         self.by_uid.get(uid).map(|slot| self.get(*slot))
     }
 
+    /// The same, to be changed.
+    pub(super) fn find_mut(&mut self, uid: &str) -> Option<&mut Waiting> {
+        let slot = *self.by_uid.get(uid)?;
+        Some(self.get_mut(slot))
+    }
+
+    /// Somebody else says from now on what pods say about why they are not scheduled.
+    pub(super) fn leave_conditions(&mut self) {
+        self.pods.iter_mut().flatten().for_each(|waiting| waiting.said.leave());
+    }
+
     /// Whether a pod is being tried.
     pub(super) fn is_in_flight(&self, uid: &str, slot: Slot) -> bool {
         self.by_uid.get(uid) == Some(&slot) && self.get(slot).place == Place::InFlight
@@ -257,7 +275,7 @@ impl Queue {
             rejectors: BTreeSet::new(),
             pending: BTreeSet::new(),
             gate: None,
-            unscheduled,
+            said: Said::of(unscheduled),
             generation,
             tried_at: None,
             place: Place::Unschedulable,
@@ -288,7 +306,8 @@ impl Queue {
         };
         let waiting = self.get_mut(slot);
         let old = std::mem::replace(&mut waiting.queued.pod, pod.clone());
-        (waiting.generation, waiting.unscheduled) = (generation, unscheduled);
+        waiting.generation = generation;
+        waiting.said.tell(unscheduled);
         let what = || What::Pod { old: Some(old.clone()), new: Some(pod.clone()) };
         let events = pod_update(&old, pod);
         events.iter().for_each(|event| self.order.hear(event));
@@ -413,6 +432,8 @@ impl Queue {
     pub(super) fn restore(&mut self, mut waiting: Box<Waiting>) -> Slot {
         let marker = self.happened.next();
         (waiting.marker, waiting.place) = (marker, Place::InFlight);
+        // Its binding took the place of what was to be said, and what was told meanwhile was not heard.
+        waiting.said.doubt();
         let uid = waiting.queued.pod.uid.clone();
         let slot = self.occupy(waiting);
         self.in_flight.insert((marker, slot));
@@ -463,8 +484,8 @@ impl Queue {
         !self.in_flight.is_empty() || waiting.any(|waiting| context.may_help(waiting, event))
     }
 
-    /// Does what is due.
-    pub(super) fn advance(&mut self, context: &QueueContext<'_>) {
+    /// Does what is due. Returned are pods that wait and do not say why, because it could not be written.
+    pub(super) fn advance(&mut self, context: &QueueContext<'_>) -> Vec<Slot> {
         let now = context.now();
         for place in [Place::Backoff, Place::ErrorBackoff] {
             while let Some(first) = self.heap(place).first()
@@ -488,7 +509,18 @@ impl Queue {
                 self.requeue(context, slot, Retry::AfterBackoff, QueueEvent::UnschedulableTimeout);
             }
             self.plan_flush(now);
+            return self.take_unwritten();
         }
+        Vec::new()
+    }
+
+    /// Some of the pods that wait and could not be written about, others each time.
+    fn take_unwritten(&mut self) -> Vec<Slot> {
+        let unwritten = self.idle_slots().filter(|slot| self.get(*slot).said.is_unwritten());
+        let (before, after): (Vec<Slot>, Vec<Slot>) = unwritten.partition(|slot| *slot < self.next_unwritten);
+        let taken: Vec<Slot> = after.into_iter().chain(before).take(WRITTEN_AGAIN_MAX).collect();
+        self.next_unwritten = taken.last().map_or(0, |last| last + 1);
+        taken
     }
 
     /// When [`Queue::advance`] has something to do.

@@ -197,6 +197,7 @@ impl Observer for RunObserver {
             | Observation::BindingUnknown { .. }
             | Observation::Evicting { .. }
             | Observation::NotEvicted { .. }
+            | Observation::StatusNotWritten { .. }
             | Observation::PermitAwaited { .. }
             | Observation::Activated { .. } => {}
             Observation::PermitWaited { result, took } => metrics.permit_wait(result, took),

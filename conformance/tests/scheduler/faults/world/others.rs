@@ -1,11 +1,14 @@
 //! What users, other writers and kubelets do, aimed at pods on every step of their way.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use supercargo_engine::PodPlace;
 
 use super::super::coverage::PodStep;
-use super::super::orders::about;
+use super::super::orders::{OrderKind, about};
 use super::super::plan::{Act, Draw};
-use super::super::plugins::{GANG, PREPARED};
+use super::super::plugins::{GANG, HELD, PREPARED};
 use super::{PODS_MAX, World};
 
 impl World {
@@ -14,10 +17,11 @@ impl World {
             return;
         }
         self.created += 1;
-        let labels = match draw.below(4) {
-            0 => vec![GANG],
-            1 => vec![PREPARED],
-            2 => vec![GANG, PREPARED],
+        let labels = match draw.below(9) {
+            0 | 1 => vec![GANG],
+            2 | 3 => vec![PREPARED],
+            4 | 5 => vec![GANG, PREPARED],
+            6 => vec![HELD],
             _ => Vec::new(),
         };
         let name = format!("p{}", self.created);
@@ -103,21 +107,41 @@ impl World {
             if *found.uid != *uid {
                 continue;
             }
-            let (step, node) = match found.place {
-                PodPlace::Tried { .. } => (PodStep::Decided, None),
-                PodPlace::Permit { node, .. } => (PodStep::Permit, Some(node)),
-                PodPlace::PreBind { node, .. } => (PodStep::PreBind, Some(node)),
-                PodPlace::Binding { node, .. } => {
-                    let is_open = self.open.iter().any(|order| about(&order.effect).2 == uid);
-                    (if is_open { PodStep::Ordered } else { PodStep::Sent }, Some(node))
-                }
-                PodPlace::Unresolved { node, .. } => (PodStep::Unresolved, Some(node)),
-                PodPlace::Active { .. }
-                | PodPlace::Backoff { .. }
-                | PodPlace::Unschedulable { .. }
-                | PodPlace::Held { .. } => (PodStep::Queued, None),
-            };
+            let (step, node) = self.step_at(&uid, found.place);
             steps.push((name, uid, step, node.map(|node| node.to_string())));
+        }
+        steps
+    }
+
+    fn step_at(&self, uid: &str, place: PodPlace) -> (PodStep, Option<Arc<str>>) {
+        match place {
+            PodPlace::Tried { .. } => (PodStep::Decided, None),
+            PodPlace::Permit { node, .. } => (PodStep::Permit, Some(node)),
+            PodPlace::PreBind { node, .. } => (PodStep::PreBind, Some(node)),
+            PodPlace::Binding { node, .. } => {
+                let is_open = self.open.iter().any(|order| {
+                    let (kind, _, about) = about(&order.effect);
+                    kind != OrderKind::Status && about == uid
+                });
+                (if is_open { PodStep::Ordered } else { PodStep::Sent }, Some(node))
+            }
+            PodPlace::Unresolved { node, .. } => (PodStep::Unresolved, Some(node)),
+            PodPlace::Active { .. }
+            | PodPlace::Backoff { .. }
+            | PodPlace::Unschedulable { .. }
+            | PodPlace::Held { .. } => (PodStep::Queued, None),
+        }
+    }
+
+    /// How far each pod has come that the scheduler knows and that has no confirmed node, by UID, whether the server has it or not.
+    pub(super) fn known_steps(&mut self) -> BTreeMap<String, PodStep> {
+        let books = self.scheduler.books();
+        let (places, _) = self.scheduler.all_whereabouts(usize::MAX, self.now);
+        let mut steps: BTreeMap<String, PodStep> =
+            books.unconfirmed.iter().map(|uid| (uid.to_string(), PodStep::Unconfirmed)).collect();
+        for (pod, found) in places {
+            let (step, _) = self.step_at(&pod.uid, found.place);
+            steps.entry(pod.uid.to_string()).or_insert(step);
         }
         steps
     }

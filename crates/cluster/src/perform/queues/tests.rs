@@ -163,7 +163,7 @@ fn what_is_said_about_a_pod_is_said_in_order_and_only_the_newest() {
 fn no_word_about_why_a_pod_is_not_bound_comes_after_its_binding() {
     // Still waiting: left out.
     let mut waiting = queues([order(1, condition("a", "one")), order(2, bind("a"))]);
-    assert_eq!(waiting.take_concluded(), [(Ticket(1), Conclusion::Done)]);
+    assert_eq!(waiting.take_concluded(), [(Ticket(1), not_done("the pod gets a node"))]);
     let jobs = started(&mut waiting);
     assert_eq!(names(&jobs), ["bind a"]);
     // The binding failed, and why is said afterwards.
