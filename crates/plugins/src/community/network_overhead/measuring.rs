@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use supercargo_framework::{
     Actions, Acts, Change, ClusterEvent, Conclusion, Context, Effect, Memory, Observe,
 };
-use supercargo_model::{Kind, KindId, NodeRef, Object, ObjectKey};
+use supercargo_model::{Kind, KindId, NodeRef, Object, ObjectKey, Quantity};
 
 use super::NetworkOverhead;
 use crate::community::controllers::{OLD_API_GROUP, old_api_group};
