@@ -10,6 +10,7 @@ mod moving;
 mod ordering;
 mod renewal;
 mod standings;
+mod unwritten;
 mod waking;
 
 use std::collections::BTreeSet;
@@ -34,9 +35,6 @@ use standings::Standings;
 
 /// How often pods that wait for something to happen are looked at, whether they have waited too long.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(30);
-/// Of so many of them is written again then what could not be written, the others later: bindings share what requests may be made, and
-/// may be all that can be written.
-const WRITTEN_AGAIN_MAX: usize = 256;
 
 /// A pod in the queue.
 #[derive(Clone, Debug)]
@@ -228,17 +226,6 @@ impl Queue {
     /// A pod that is in the queue, or being tried.
     pub(super) fn find(&self, uid: &str) -> Option<&Waiting> {
         self.by_uid.get(uid).map(|slot| self.get(*slot))
-    }
-
-    /// The same, to be changed.
-    pub(super) fn find_mut(&mut self, uid: &str) -> Option<&mut Waiting> {
-        let slot = *self.by_uid.get(uid)?;
-        Some(self.get_mut(slot))
-    }
-
-    /// Somebody else says from now on what pods say about why they are not scheduled.
-    pub(super) fn leave_conditions(&mut self) {
-        self.pods.iter_mut().flatten().for_each(|waiting| waiting.said.leave());
     }
 
     /// Whether a pod is being tried.
@@ -512,15 +499,6 @@ impl Queue {
             return self.take_unwritten();
         }
         Vec::new()
-    }
-
-    /// Some of the pods that wait and could not be written about, others each time.
-    fn take_unwritten(&mut self) -> Vec<Slot> {
-        let unwritten = self.idle_slots().filter(|slot| self.get(*slot).said.is_unwritten());
-        let (before, after): (Vec<Slot>, Vec<Slot>) = unwritten.partition(|slot| *slot < self.next_unwritten);
-        let taken: Vec<Slot> = after.into_iter().chain(before).take(WRITTEN_AGAIN_MAX).collect();
-        self.next_unwritten = taken.last().map_or(0, |last| last + 1);
-        taken
     }
 
     /// When [`Queue::advance`] has something to do.
