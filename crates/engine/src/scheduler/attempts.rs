@@ -269,12 +269,15 @@ impl Scheduler {
         });
         waiting.unscheduled =
             Some(Unscheduled { reason: reason.into(), message: message.as_str().into(), since: Some(since) });
+        let is_nomination_ordered = std::mem::take(&mut waiting.is_nomination_ordered);
         let nomination = match nomination {
             Nomination::Keep => Nomination::Keep,
             _ if self.engine.rules().keep_nominations => Nomination::Keep,
             Nomination::Clear => {
                 self.engine.cluster.clear_nomination(&pod.uid);
-                if pod.nominated_node_name().is_some() { Nomination::Clear } else { Nomination::Keep }
+                // What was ordered may not have been done yet, or not be told of yet.
+                let is_nominated = is_nomination_ordered || pod.nominated_node_name().is_some();
+                if is_nominated { Nomination::Clear } else { Nomination::Keep }
             }
             Nomination::Node(node) => {
                 self.engine.cluster.nominate(pod.clone(), &node);

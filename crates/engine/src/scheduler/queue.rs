@@ -47,6 +47,8 @@ pub(super) struct Waiting {
     pub(super) gate: Option<Gate>,
     /// What it says about why it was not scheduled.
     pub(super) unscheduled: Option<Unscheduled>,
+    /// Whether the API server was asked to nominate it to the node that it was given, and not to take that back.
+    pub(super) is_nomination_ordered: bool,
     /// `metadata.generation`
     pub(super) generation: i64,
     /// When it was last taken to be tried.
@@ -257,6 +259,7 @@ impl Queue {
             pending: BTreeSet::new(),
             gate: None,
             unscheduled,
+            is_nomination_ordered: false,
             generation,
             tried_at: None,
             place: Place::Unschedulable,
