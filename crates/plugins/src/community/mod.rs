@@ -21,6 +21,7 @@ mod requests;
 mod sysched;
 mod topological_sort;
 mod trimaran;
+mod turns;
 
 pub use capacity_scheduling::CapacityScheduling;
 pub use coscheduling::Coscheduling;
