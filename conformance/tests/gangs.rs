@@ -107,6 +107,78 @@ fn a_gang_that_does_not_fit_gives_everything_back_at_once() {
 }
 
 #[test]
+fn a_rejected_gang_leaves_its_nodes_to_plain_pods() {
+    let mut world = world_with(&json!({ "podGroupRejectPercentage": 0 }), &[]);
+    world.put(node("n1").cpu("1"));
+    world.put(group("g", 2));
+    world.put(member("g", 0, "1"));
+    world.put(member("g", 1, "4000"));
+    assert_eq!(only(&world.run(), "bind"), [""; 0]);
+    let status = world.object("Pod g-0000")["status"].clone();
+    assert_eq!(status["nominatedNodeName"], Value::Null, "{status}");
+    // Whatever it is heard of next, the pod is not nominated.
+    world.change("Pod g-0000", &json!({ "metadata": { "annotations": { "any": "thing" } } }));
+    assert_eq!(world.scheduler.cluster().nominated().count(), 0);
+    world.put(pod("plain").cpu("1"));
+    assert_eq!(only(&world.run(), "bind"), ["bind plain to n1"]);
+    assert_eq!(world.complaints(), [""; 0]);
+}
+
+#[test]
+fn a_pod_whose_victims_take_their_time_does_not_fail_its_group() {
+    let mut world = world();
+    world.put(node("n1").cpu("2"));
+    world.put(pod("low").cpu("1").on("n1"));
+    world.put(group("g", 2));
+    for number in 0..2 {
+        world.put(pod(&format!("g-{number:04}")).cpu("1").priority(10).label(GROUP, "g"));
+    }
+    let log = world.run();
+    assert_eq!(only(&log, "evict"), ["evict low for g-0001"], "{log:#?}");
+    // Another node has it tried again, though it must not go there.
+    for number in 2..5 {
+        let away = json!({ "spec": { "unschedulable": true } });
+        world.put(node(&format!("n{number}")).cpu("1").with(away));
+        let log = world.pass(15);
+        assert!(!only(&log, "FailedScheduling on g-0001").is_empty(), "it is tried again: {log:#?}");
+        assert_eq!(at_permit(&mut world, "g", 2), 1, "{log:#?}");
+        assert_eq!(only(&log, "FailedScheduling on g-0000"), [""; 0]);
+    }
+    world.remove("Pod low");
+    world.pass(20);
+    assert_eq!(bound(&world, "g", 2), 2);
+}
+
+#[test]
+fn many_groups_back_off_and_are_tried_again() {
+    const GROUPS: usize = 4_000;
+    let mut world = world_with(&json!({ "podGroupBackoffSeconds": 5 }), &[]);
+    world.put(node("n1").cpu("1"));
+    for number in 0..GROUPS {
+        let name = format!("g{number:05}");
+        world.put(group(&name, 1));
+        world.put(member(&name, 0, "4"));
+    }
+    let tried = |log: &[String]| log.iter().filter(|line| line.contains("Insufficient cpu")).count();
+    assert!(tried(&world.run()) >= GROUPS);
+    assert_eq!(tried(&world.pass(4)), 0);
+    assert!(tried(&world.pass(10)) >= GROUPS, "each is tried again when its time is over");
+}
+
+#[test]
+fn a_clock_that_is_set_back_draws_no_backoff_out() {
+    let mut world = world_with(&json!({ "podGroupBackoffSeconds": 5, "podGroupRejectPercentage": 0 }), &[]);
+    world.put(node("n1").cpu("1"));
+    world.put(group("g", 2));
+    put_members(&mut world, "g", 2, "1");
+    world.run();
+    world.set_clock(-3600);
+    world.put(node("n2").cpu("1"));
+    world.pass(30);
+    assert_eq!(bound(&world, "g", 2), 2);
+}
+
+#[test]
 fn a_gang_that_fits_in_part_rests_between_two_attempts() {
     for (size, room) in [(4, 2), (9, 3), (30, 12)] {
         let mut world = world();
@@ -421,6 +493,39 @@ fn completed_members_count_if_they_are_asked_to() {
         world.pass(10);
         assert_eq!(bound(&world, "g", 5), expected, "{fixes:?}");
     }
+}
+
+#[test]
+fn completed_members_count_after_a_reload() {
+    let config = |others: &str| {
+        format!(
+            r#"
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins:
+    queueSort: {{disabled: [{{name: "*"}}], enabled: [{{name: Coscheduling}}]}}
+    multiPoint: {{enabled: [{{name: Coscheduling}}{others}]}}
+---
+apiVersion: supercargo.dev/v1alpha1
+kind: SupercargoConfiguration
+fixes: [completedMembers]
+"#
+        )
+    };
+    let mut world = World::with_config(&config(""));
+    world.put(node("n1").cpu("6"));
+    world.put(group("g", 2));
+    let mut done = member("g", 1, "1");
+    done["spec"]["nodeName"] = json!("n1");
+    done["status"] = json!({ "phase": "Succeeded" });
+    world.put(done);
+    world.run();
+    // Pods are counted by namespace from now on, too.
+    world.reconfigure(&config(", {name: CapacityScheduling}"));
+    put_members(&mut world, "g", 1, "1");
+    world.run();
+    assert_eq!(bound(&world, "g", 1), 1);
 }
 
 #[test]

@@ -211,6 +211,80 @@ fn what_a_quota_does_not_name_is_free_if_it_is_asked_for() {
 }
 
 #[test]
+fn what_a_quota_does_not_name_is_borrowed_from_those_that_name_it() {
+    let mut world = world_with(&["unlistedQuotaResources"]);
+    world.put(node("n1").with(json!({ "status": { "allocatable": { "memory": "100", "cpu": "100" } } })));
+    world.put(quota("ns1", &json!({ "cpu": "100m" }), &json!({ "cpu": "200m" })));
+    world.put(quota("ns2", &json!({ "cpu": "100m", "memory": "100" }), &json!({ "cpu": "200m" })));
+    for name in ["a", "b"] {
+        world.put(running(asking("ns1", name, "50", HIGH), "n1"));
+    }
+    world.put(asking("ns2", "c", "50", LOW));
+    assert_eq!(settle(&mut world).len(), 1, "one of those goes that have borrowed memory");
+    assert_eq!(world.node_of("ns2/c"), Some("n1"));
+}
+
+#[test]
+fn ten_thousand_quotas_are_kept_true_in_turns() {
+    const QUOTAS: usize = 10_000;
+    let mut world = world_with(&[]);
+    let room = json!({ "memory": "64Gi", "cpu": "64", "pods": "10000" });
+    world.put(node("n1").with(json!({ "status": { "allocatable": room } })));
+    let amount = json!({ "cpu": "1", "memory": "1Gi" });
+    for number in 0..QUOTAS {
+        world.put(quota(&format!("ns{number:05}"), &amount, &amount));
+    }
+    for number in (0..QUOTAS).step_by(QUOTAS / 20) {
+        world.put(asking(&format!("ns{number:05}"), "a", "1Gi", MID));
+        world.put(asking(&format!("ns{number:05}"), "b", "1Gi", MID));
+    }
+    let mut log = world.run();
+    assert_eq!(only(&log, "bind").len(), 20);
+    // Those that change every second are in nobody's way.
+    for step in 0..30 {
+        for number in 0..100 {
+            let name = format!("p{step}");
+            world.put(running(asking(&format!("ns{number:05}"), &name, "1Mi", MID), "n1"));
+        }
+        log.extend(world.pass(1));
+    }
+    let has_status = |object: &&Value| object["status"]["used"].is_object();
+    assert_eq!(world.objects("ElasticQuota").filter(has_status).count(), QUOTAS);
+    assert_eq!(only(&log, "Synced on ns09999/quota").len(), 1);
+    assert_eq!(world.complaints(), [""; 0]);
+}
+
+#[test]
+fn a_quotas_status_counts_sidecars_as_the_quota_does() {
+    for (fixes, expected) in [(&[][..], "1Gi"), (&["quotaSidecars"][..], "1536Mi")] {
+        let mut world = world_with(fixes);
+        world.put(node("n1"));
+        world.put(quota("ns1", &json!({ "memory": "4Gi" }), &json!({ "memory": "4Gi" })));
+        let requests = json!({ "requests": { "memory": "512Mi" } });
+        let sidecar = json!({ "name": "side", "restartPolicy": "Always", "resources": requests });
+        let pod = running(asking("ns1", "a", "1Gi", MID), "n1");
+        world.put(pod.with(json!({ "spec": { "initContainers": [sidecar] } })));
+        world.run();
+        world.pass(2);
+        let used = &world.object("ElasticQuota ns1/quota")["status"]["used"];
+        assert_eq!(used["memory"], expected, "{fixes:?}");
+    }
+}
+
+#[test]
+fn a_quota_is_told_to_be_synced_when_it_is() {
+    let mut world = world_with(&[]);
+    world.put(node("n1"));
+    world.fail("patch ElasticQuota", "the server is away");
+    world.put(quota("ns1", &json!({ "cpu": "2" }), &json!({ "cpu": "2" })));
+    let log = world.pass(5);
+    assert!(log.iter().any(|line| line.contains("the server is away")), "{log:#?}");
+    assert_eq!(only(&log, "Synced"), [""; 0]);
+    world.heal();
+    assert_eq!(only(&world.pass(10), "Synced").len(), 1);
+}
+
+#[test]
 fn a_quotas_status_says_what_runs() {
     let mut world = world_with(&[]);
     world.put(node("n1"));

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use supercargo_framework::{
-    Acts, Cycle, Extensions, Memory, NoArgs, Permit, PermitDecision, Plugin, Reserve, Status,
+    Acts, Cycle, Effect, Extensions, Memory, NoArgs, Nomination, Permit, PermitDecision, Plugin, Reserve,
+    Status,
 };
 use supercargo_model::{LabelLookup, NodeRef};
 use supercargo_testkit::{node, pod};
@@ -107,6 +109,31 @@ fn a_pod_that_waits_too_long_gives_its_room_back() {
     let message = "0/1 nodes are available: 1 rejected due to timeout after waiting 30s at plugin Pairs.";
     assert_eq!(only(&log, "FailedScheduling on a")[0], format!("FailedScheduling on a: {message}"));
     assert_eq!(only(&log, "bind"), ["bind other to n1"]);
+}
+
+#[test]
+fn a_nomination_is_taken_back_with_the_node_even_before_it_is_heard_of() {
+    for is_heard_of in [false, true] {
+        let mut world = world();
+        world.put(pod("a").cpu("2").label("gang", "x"));
+        let nominations = |world: &mut World, now| -> Vec<Nomination> {
+            world.scheduler.advance(now);
+            world.scheduler.schedule_next(now);
+            let orders = world.scheduler.take_orders().into_iter();
+            let nomination = |effect| match effect {
+                Effect::UpdateStatus { nomination, .. } => Some(nomination),
+                _ => None,
+            };
+            orders.filter_map(|order| nomination(order.effect)).collect()
+        };
+        let now = world.now();
+        assert_eq!(nominations(&mut world, now), [Nomination::Node("n1".into())]);
+        if is_heard_of {
+            world.change("Pod a", &json!({ "status": { "nominatedNodeName": "n1" } }));
+        }
+        let later = now.after(Duration::from_secs(31));
+        assert_eq!(nominations(&mut world, later), [Nomination::Clear], "heard of: {is_heard_of}");
+    }
 }
 
 #[test]

@@ -134,6 +134,8 @@ fn a_pod_that_waits_at_permit_and_is_bound_by_another_ends_its_wait() {
         // Its time-out and the word of another pod find nobody who waits.
         world.put(pod("b").cpu("1").label("gang", "x"));
         world.pass(100);
+        // That pod waits in vain, again and again: that it is nominated no more has it tried once more, as upstream.
+        world.remove("Pod b");
         assert_eq!(world.scheduler.gauges().bindings, 0);
         let on = |world: &mut World, name: &str| {
             let row = world.scheduler.cluster().row_of(name).expect("it is there");

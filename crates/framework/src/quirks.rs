@@ -168,7 +168,8 @@ quirks! {
     unlisted_quota_resources "unlistedQuotaResources" {
         upstream: "A resource of cpu, memory and ephemeral-storage that the min or the max of an ElasticQuota does not name \
                    counts as 0 there, so a quota of cpu alone rejects every pod that asks for memory.",
-        fix: "What the max does not name has no limit, and what no min names is not counted.",
+        fix: "What the max does not name has no limit, and what no min names is not counted. What only some mins name is guaranteed to \
+              nobody else.",
         reference: "scheduler-plugins §1.8; kubernetes-sigs/scheduler-plugins#683, #847"
     }
     quota_budget_violations "quotaBudgetViolations" {
@@ -198,7 +199,8 @@ quirks! {
     completed_members "completedMembers" {
         upstream: "Members of a PodGroup that have succeeded do not count, so a member that is made anew waits for ever \
                    when fewer than minMember are left.",
-        fix: "Members that have succeeded count as having a node.",
+        fix: "Members that have succeeded count as having a node. The first member that waits for others has them tried, whether or not \
+              members have a node already.",
         reference: "scheduler-plugins §2.11; kubernetes-sigs/scheduler-plugins#560"
     }
     unreported_numa_resources "unreportedNumaResources" {

@@ -343,6 +343,14 @@ impl Reads {
         self
     }
 
+    /// Also reads what the pods with a node ask for together in all namespaces that have an object of one of these kinds, by
+    /// [`Pods::placed_requests_with`](supercargo_model::Pods::placed_requests_with). The kinds must be declared besides.
+    #[must_use]
+    pub fn placed_requests_with(mut self, kinds: &[KindId]) -> Self {
+        self.pods.placed_with.insert(kinds.to_vec());
+        self.pods_by_namespace()
+    }
+
     /// Also hears of pods that have run their course: they are not watched otherwise. Where pods are counted, these are too.
     #[must_use]
     pub fn finished_pods(mut self) -> Self {

@@ -79,6 +79,21 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         Some((&node.entry.0, &node.entry.1))
     }
 
+    /// The entries whose keys are larger than this one, in the order of their keys. Those before it are not looked at.
+    pub fn after(&self, key: &K) -> SharedMapEntries<'_, K, V> {
+        let mut entries = SharedMapEntries { waiting: Vec::new() };
+        let mut link = &self.root;
+        while let Some(node) = link {
+            if node.entry.0 > *key {
+                entries.waiting.push(node);
+                link = &node.left;
+            } else {
+                link = &node.right;
+            }
+        }
+        entries
+    }
+
     /// Whether there is such a key.
     pub fn contains_key(&self, key: &K) -> bool {
         self.get(key).is_some()

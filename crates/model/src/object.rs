@@ -296,6 +296,19 @@ impl Objects {
         objects.filter_map(|(key, stored)| Some((&*key.name, as_type(&stored.value)?)))
     }
 
+    /// The namespaces of the objects of a kind, each as often as there are objects in it.
+    pub(crate) fn namespaces(&self, kind: KindId) -> impl Iterator<Item = &str> {
+        let objects = self.store(kind).into_iter().flat_map(KindStore::iter);
+        objects.map(|(key, _)| &*key.namespace)
+    }
+
+    /// Whether there are objects of a kind in a namespace.
+    pub(crate) fn has_any_in(&self, kind: KindId, namespace: &str) -> bool {
+        let first = ObjectKey { namespace: namespace.into(), name: Box::default() };
+        let mut objects = self.store(kind).into_iter().flat_map(|store| store.from(&first));
+        objects.next().is_some_and(|(key, _)| *key.namespace == *namespace)
+    }
+
     /// The object of that name, whatever its type.
     pub fn find(&self, kind: KindId, key: &ObjectKey) -> Option<Object> {
         note_lookup(kind, Some(&key.name));

@@ -42,7 +42,7 @@ pub struct Resources {
 /// A sum of amounts to which some are added and from which some are taken again. It is exact, however large; what 64 bits do not hold
 /// shows as their limit.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ResourceSum {
+pub struct ResourceSum {
     /// Of cpu, memory and ephemeral-storage.
     standard: [i128; 3],
     scalars: Vec<(Arc<str>, i128)>,
@@ -220,22 +220,49 @@ impl Resources {
 
 impl ResourceSum {
     /// The sum, as far as 64 bits hold it.
-    pub(crate) fn get(&self) -> &Resources {
+    pub fn get(&self) -> &Resources {
         &self.shown
     }
 
-    pub(crate) fn add(&mut self, amounts: &Resources) {
+    /// Adds amounts.
+    pub fn add(&mut self, amounts: &Resources) {
         self.change(amounts, 1);
     }
 
-    pub(crate) fn subtract(&mut self, amounts: &Resources) {
+    /// Takes amounts away that were added.
+    pub fn subtract(&mut self, amounts: &Resources) {
         self.change(amounts, -1);
+    }
+
+    /// Adds all that was added to another sum.
+    pub(crate) fn add_sum(&mut self, other: &ResourceSum) {
+        self.change_by(other.standard, other.scalars(), 1);
+    }
+
+    /// Takes all of another sum away.
+    pub(crate) fn subtract_sum(&mut self, other: &ResourceSum) {
+        self.change_by(other.standard, other.scalars(), -1);
+    }
+
+    fn scalars(&self) -> impl Iterator<Item = (&Arc<str>, i128)> {
+        self.scalars.iter().map(|(name, amount)| (name, *amount))
     }
 
     fn change(&mut self, amounts: &Resources, sign: i128) {
         let Resources { milli_cpu, memory, ephemeral_storage, scalars } = amounts;
-        for (sum, amount) in self.standard.iter_mut().zip([milli_cpu, memory, ephemeral_storage]) {
-            *sum += sign * i128::from(*amount);
+        let standard = [*milli_cpu, *memory, *ephemeral_storage].map(i128::from);
+        let scalars = scalars.iter().map(|(name, amount)| (name, i128::from(*amount)));
+        self.change_by(standard, scalars, sign);
+    }
+
+    fn change_by<'a>(
+        &mut self,
+        standard: [i128; 3],
+        scalars: impl Iterator<Item = (&'a Arc<str>, i128)>,
+        sign: i128,
+    ) {
+        for (sum, amount) in self.standard.iter_mut().zip(standard) {
+            *sum += sign * amount;
         }
         [self.shown.milli_cpu, self.shown.memory, self.shown.ephemeral_storage] =
             self.standard.map(saturated);
@@ -248,7 +275,7 @@ impl ResourceSum {
                 index
             });
             let sum = &mut self.scalars[index].1;
-            *sum += sign * i128::from(*amount);
+            *sum += sign * amount;
             self.shown.scalars[index].1 = saturated(*sum);
         }
     }

@@ -130,6 +130,13 @@ impl TestCluster {
         self.snapshot = self.cluster.snapshot().clone();
     }
 
+    /// Takes an object of another kind away.
+    pub fn remove_object(&mut self, object: impl Into<Value>) {
+        let object = self.object(object);
+        assert!(self.cluster.remove_object(object.kind, &object.key), "there is no {object:?}");
+        self.snapshot = self.cluster.snapshot().clone();
+    }
+
     /// A pod, read but put nowhere.
     pub fn pod(&mut self, pod: impl Into<Value>) -> Arc<Pod> {
         let Decoded::Pod(words) = self.decode(&pod.into()) else { panic!("this is no pod") };

@@ -265,12 +265,13 @@ impl Scheduler {
         let since = waiting.said.known().and_then(|known| known.since).or(Some(now));
         let meant = Unscheduled { reason: reason.into(), message: message.as_str().into(), since };
         let condition = waiting.said.mean(meant).map(|meant| condition(&meant, waiting.generation, now));
+        let is_nomination_ordered = std::mem::take(&mut waiting.is_nomination_ordered);
         let nomination = match nomination {
             Nomination::Keep => Nomination::Keep,
             _ if self.engine.rules().keep_nominations => Nomination::Keep,
             Nomination::Clear => {
-                // The order to nominate it may not have got to the API server yet.
-                let is_ordered = self.engine.cluster.clear_nomination(&pod.uid);
+                // What was ordered may not have been done yet, or not be told of yet.
+                let is_ordered = self.engine.cluster.clear_nomination(&pod.uid) || is_nomination_ordered;
                 let is_nominated = is_ordered || pod.nominated_node_name().is_some();
                 if is_nominated { Nomination::Clear } else { Nomination::Keep }
             }

@@ -288,6 +288,7 @@ impl Scheduler {
         if (!waits.is_empty() || has_plans) && pod.nominated_node_name() != Some(&node) {
             // It may take a while until the pod is bound; whoever plans around it should know.
             let nomination = Nomination::Node(node.clone());
+            self.queue.get_mut(slot).is_nomination_ordered = true;
             self.order(Effect::UpdateStatus { pod: pod.clone(), condition: None, nomination });
         }
         let uid = pod.uid.clone();

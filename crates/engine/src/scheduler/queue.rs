@@ -49,6 +49,8 @@ pub(super) struct Waiting {
     pub(super) gate: Option<Gate>,
     /// What it says about why it was not scheduled.
     pub(super) said: Said,
+    /// Whether the API server was asked to nominate it to the node that it was given, and not to take that back.
+    pub(super) is_nomination_ordered: bool,
     /// `metadata.generation`
     pub(super) generation: i64,
     /// When it was last taken to be tried.
@@ -263,6 +265,7 @@ impl Queue {
             pending: BTreeSet::new(),
             gate: None,
             said: Said::of(unscheduled),
+            is_nomination_ordered: false,
             generation,
             tried_at: None,
             place: Place::Unschedulable,

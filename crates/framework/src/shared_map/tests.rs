@@ -42,6 +42,7 @@ fn it_says_what_a_plain_map_says_and_clones_stay_as_they_were() {
             assert_eq!((map.first(), map.last()), (plain.first_key_value(), plain.last_key_value()));
             assert_eq!(map.find(|known| known.cmp(&key)), plain.get_key_value(&key));
             assert!(map.iter().eq(plain.iter()), "seed {seed}, step {step}: {map:?}, not {plain:?}");
+            assert!(map.after(&key).eq(plain.iter().filter(|(known, _)| **known > key)));
             if step % 20 == 0 {
                 kept.push((map.clone(), plain.clone()));
             }

@@ -77,13 +77,16 @@ impl Cluster {
             let change = ObjectChange { old, new: Some(object.clone()) };
             self.changes.note(Change::Object(Box::new(change)));
         }
+        let (kind, namespace) = (object.kind, object.key.namespace.clone());
         self.state.objects.put(object);
+        self.sum_anew(kind, &namespace);
     }
 
     /// Removes an object of another kind; false if there is none of that name.
     pub fn remove_object(&mut self, kind: KindId, key: &ObjectKey) -> bool {
         let Some(old) = self.state.objects.find(kind, key) else { return false };
         self.state.objects.remove(kind, key);
+        self.sum_anew(kind, &key.namespace);
         self.state.version += 1;
         self.remove_fact(kind, key);
         self.changes.note(Change::Object(Box::new(ObjectChange { old: Some(old), new: None })));

@@ -12,6 +12,7 @@ use super::rows::Rows;
 use super::uids::UidSet;
 use super::{Cluster, Snapshot};
 use crate::labels::LabelLookup;
+use crate::object::{KindId, Objects};
 use crate::pod::{Pod, PodPhase};
 use crate::resources::{ResourceSum, Resources};
 use group_key::{GroupKey, GroupParts, NamesGroup};
@@ -44,6 +45,8 @@ pub struct CountedPods {
     pub by_namespace: bool,
     /// Those that have run their course as well.
     pub finished: bool,
+    /// For each of these lists: what pods with a node ask for together in all namespaces that have an object of one of its kinds.
+    pub placed_with: BTreeSet<Vec<KindId>>,
 }
 
 /// The pods of a cluster, as they are counted.
@@ -84,6 +87,8 @@ pub(super) struct Book {
     /// Which group has all pods of a namespace.
     namespaces: Arc<BTreeMap<Arc<str>, usize>>,
     groups: Rows<Arc<Group>>,
+    /// One for each list of [`CountedPods::placed_with`], in their order.
+    sums: Arc<Vec<SumOfNamespaces>>,
 }
 
 /// What the one writer keeps beside the book.
@@ -138,6 +143,15 @@ struct PlacedRequests {
     requests: ResourceSum,
     /// The same, plainly added up.
     plain: ResourceSum,
+}
+
+/// What pods that have a node ask for in all namespaces that have an object of one of these kinds.
+#[derive(Clone, Debug)]
+struct SumOfNamespaces {
+    kinds: Vec<KindId>,
+    /// Those namespaces.
+    namespaces: Arc<BTreeSet<Box<str>>>,
+    placed: PlacedRequests,
 }
 
 // === impl Pods ===
@@ -196,6 +210,23 @@ impl<'a> Pods<'a> {
         self.placed_in(namespace).map(|placed| placed.plain.get())
     }
 
+    /// What the pods that have a node ask for together in all namespaces that have an object of one of these kinds. It is kept up as pods
+    /// and objects come and go, so that it costs nothing however many namespaces there are.
+    ///
+    /// # Panics
+    /// If no plugin declares that it reads it for this list of kinds.
+    pub fn placed_requests_with(&self, kinds: &[KindId]) -> &'a Resources {
+        self.placed_with(kinds).requests.get()
+    }
+
+    /// The same by [`PodSpec::plain_requests`](crate::PodSpec::plain_requests).
+    ///
+    /// # Panics
+    /// If no plugin declares that it reads it for this list of kinds.
+    pub fn placed_plain_requests_with(&self, kinds: &[KindId]) -> &'a Resources {
+        self.placed_with(kinds).plain.get()
+    }
+
     /// By what pods are counted.
     pub fn counted(&self) -> Option<&'a CountedPods> {
         self.book.map(|book| &*book.counted)
@@ -203,6 +234,13 @@ impl<'a> Pods<'a> {
 
     fn placed_in(&self, namespace: &str) -> Option<&'a PlacedRequests> {
         self.group_of_namespace(namespace)?.placed.as_ref()
+    }
+
+    fn placed_with(&self, kinds: &[KindId]) -> &'a PlacedRequests {
+        let mut sums = self.book.into_iter().flat_map(|book| book.sums.iter());
+        let sum = sums.find(|sum| sum.kinds == kinds);
+        let sum = sum.expect("a plugin that reads requests by kinds declares Reads::placed_requests_with");
+        &sum.placed
     }
 
     fn group_of_namespace(&self, namespace: &str) -> Option<&'a Group> {
@@ -303,6 +341,7 @@ impl CountedPods {
         self.labels.extend(other.labels);
         self.by_namespace |= other.by_namespace;
         self.finished |= other.finished;
+        self.placed_with.extend(other.placed_with);
         self
     }
 }
@@ -310,6 +349,19 @@ impl CountedPods {
 // === impl Book ===
 
 impl Book {
+    /// Counts nobody yet.
+    fn new(counted: CountedPods, objects: &Objects) -> Self {
+        let sum_of = |kinds: &Vec<KindId>| SumOfNamespaces {
+            kinds: kinds.clone(),
+            namespaces: Arc::new(
+                kinds.iter().flat_map(|kind| objects.namespaces(*kind)).map(Into::into).collect(),
+            ),
+            placed: PlacedRequests::default(),
+        };
+        let sums = counted.placed_with.iter().map(sum_of).collect();
+        Book { sums: Arc::new(sums), counted: Arc::new(counted), ..Book::default() }
+    }
+
     fn place(&self, parts: &GroupParts<'_>) -> Option<usize> {
         let parts: &dyn NamesGroup = parts;
         self.places.get(parts).copied()
@@ -327,6 +379,7 @@ impl Book {
                 place
             });
             self.group_mut(place).add(known);
+            self.sum(known, PlacedRequests::add);
             of_pod.namespace = Some(place);
         }
         for (key, value) in counted.labels_of(pod) {
@@ -345,11 +398,12 @@ impl Book {
 
     fn remove(&mut self, Known { standing: known, groups }: &Known, places: &mut Places) {
         let (pod, counted) = (&known.pod, self.counted.clone());
-        if let Some(place) = groups.namespace
-            && self.group_mut(place).remove(known)
-        {
-            Arc::make_mut(&mut self.namespaces).remove(&pod.namespace);
-            places.free.push(place);
+        if let Some(place) = groups.namespace {
+            self.sum(known, PlacedRequests::subtract);
+            if self.group_mut(place).remove(known) {
+                Arc::make_mut(&mut self.namespaces).remove(&pod.namespace);
+                places.free.push(place);
+            }
         }
         for (&place, (key, value)) in groups.labels.iter().zip(counted.labels_of(pod)) {
             places.note(place);
@@ -370,6 +424,8 @@ impl Book {
     ) {
         if let Some(place) = groups.namespace {
             self.group_mut(place).replace(before, now);
+            self.sum(before, PlacedRequests::subtract);
+            self.sum(now, PlacedRequests::add);
         }
         for &place in &groups.labels {
             places.note(place);
@@ -379,6 +435,59 @@ impl Book {
 
     fn group_mut(&mut self, place: usize) -> &mut Group {
         Arc::make_mut(self.groups.get_mut(place))
+    }
+
+    /// Takes note of a pod in the sums of namespaces that it belongs to, if it has a node.
+    fn sum(&mut self, standing: &StandingPod, note: fn(&mut PlacedRequests, &Pod)) {
+        let namespace = &*standing.pod.namespace;
+        let is_meant = |sum: &SumOfNamespaces| sum.namespaces.contains(namespace);
+        if standing.standing.has_node() && self.sums.iter().any(is_meant) {
+            let sums = Arc::make_mut(&mut self.sums).iter_mut();
+            sums.filter(|sum| is_meant(sum)).for_each(|sum| note(&mut sum.placed, &standing.pod));
+        }
+    }
+
+    /// Objects of a kind came to a namespace, or went from it.
+    fn objects_changed(&mut self, kind: KindId, namespace: &str, objects: &Objects) {
+        let placed = self.namespaces.get(namespace).and_then(|place| self.groups.get(*place).placed.as_ref());
+        for number in 0..self.sums.len() {
+            let sum = &self.sums[number];
+            let has_any = sum.kinds.iter().any(|kind| objects.has_any_in(*kind, namespace));
+            if !sum.kinds.contains(&kind) || has_any == sum.namespaces.contains(namespace) {
+                continue;
+            }
+            let sum = &mut Arc::make_mut(&mut self.sums)[number];
+            let namespaces = Arc::make_mut(&mut sum.namespaces);
+            if has_any {
+                namespaces.insert(namespace.into());
+                placed.into_iter().for_each(|placed| sum.placed.add_all(placed));
+            } else {
+                namespaces.remove(namespace);
+                placed.into_iter().for_each(|placed| sum.placed.subtract_all(placed));
+            }
+        }
+    }
+}
+
+impl PlacedRequests {
+    fn add(&mut self, pod: &Pod) {
+        self.requests.add(&pod.requests().resources);
+        self.plain.add(pod.spec.plain_requests());
+    }
+
+    fn subtract(&mut self, pod: &Pod) {
+        self.requests.subtract(&pod.requests().resources);
+        self.plain.subtract(pod.spec.plain_requests());
+    }
+
+    fn add_all(&mut self, other: &PlacedRequests) {
+        self.requests.add_sum(&other.requests);
+        self.plain.add_sum(&other.plain);
+    }
+
+    fn subtract_all(&mut self, other: &PlacedRequests) {
+        self.requests.subtract_sum(&other.requests);
+        self.plain.subtract_sum(&other.plain);
     }
 }
 
@@ -441,8 +550,7 @@ impl Group {
         if known.standing.has_node()
             && let Some(placed) = &mut self.placed
         {
-            placed.requests.add(&known.pod.requests().resources);
-            placed.plain.add(known.pod.spec.plain_requests());
+            placed.add(&known.pod);
         }
     }
 
@@ -453,8 +561,7 @@ impl Group {
         if known.standing.has_node()
             && let Some(placed) = &mut self.placed
         {
-            placed.requests.subtract(&known.pod.requests().resources);
-            placed.plain.subtract(known.pod.spec.plain_requests());
+            placed.subtract(&known.pod);
         }
     }
 }
@@ -469,8 +576,8 @@ impl Snapshot {
 }
 
 impl Cluster {
-    /// Counts pods by this from now on. True if it was something else before: then bound pods are counted, and whoever knows
-    /// where others stand has to say so again.
+    /// Counts pods by this from now on. True if it was something else before: then bound pods are counted, and those that are known to
+    /// have run their course, of whom nobody would speak again; whoever knows where others stand has to say so again.
     pub fn count_pods(&mut self, counted: CountedPods) -> bool {
         let before = self.state.book.as_ref().map(|book| &*book.counted);
         if before.map_or(counted.is_nothing(), |before| *before == counted) {
@@ -478,17 +585,31 @@ impl Cluster {
         }
         self.state.version += 1;
         let notes_changes = self.ledger.places.notes_changes;
-        self.ledger = Ledger { places: Places { notes_changes, ..Places::default() }, ..Ledger::default() };
+        let ledger = Ledger { places: Places { notes_changes, ..Places::default() }, ..Ledger::default() };
+        let old = std::mem::replace(&mut self.ledger, ledger);
         if counted.is_nothing() {
             self.state.book = None;
             return true;
         }
-        self.state.book = Some(Arc::new(Book { counted: Arc::new(counted), ..Book::default() }));
+        self.state.book = Some(Arc::new(Book::new(counted, &self.state.objects)));
         let bound: Vec<Arc<Pod>> = self.bound_pods().cloned().collect();
         for pod in bound {
             self.stands(&pod, Standing::Bound);
         }
+        let finished = old.known.iter().filter(|known| known.standing.standing == Standing::Finished);
+        for known in finished {
+            self.stands(&known.standing.pod, Standing::Finished);
+        }
         true
+    }
+
+    /// Objects of a kind came to a namespace, or went from it: sums may have to do with it.
+    pub(super) fn sum_anew(&mut self, kind: KindId, namespace: &str) {
+        if let Some(book) = &mut self.state.book
+            && book.sums.iter().any(|sum| sum.kinds.contains(&kind))
+        {
+            Arc::make_mut(book).objects_changed(kind, namespace, &self.state.objects);
+        }
     }
 
     /// Whether anybody reads where pods stand.

@@ -74,6 +74,10 @@ fn pod_group() -> Definition {
                 text("How far the group is: Pending, Scheduling, Running, Finished, Failed or Unknown."),
             ),
             ("running", number(Some(0), "How many pods of the group run.")),
+            (
+                "scheduleStartTime",
+                time("When the group was first scheduled: kept where it is, and written by nobody."),
+            ),
             ("succeeded", number(Some(0), "How many pods of the group have ended well.")),
         ]),
         whole: None,
@@ -186,6 +190,10 @@ fn number(minimum: Option<i64>, description: &str) -> Value {
 
 fn text(description: &str) -> Value {
     json!({ "description": description, "type": "string" })
+}
+
+fn time(description: &str) -> Value {
+    json!({ "description": description, "type": "string", "format": "date-time" })
 }
 
 #[cfg(test)]

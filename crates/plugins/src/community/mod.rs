@@ -22,6 +22,7 @@ mod requests;
 mod sysched;
 mod topological_sort;
 mod trimaran;
+mod turns;
 
 pub use capacity_scheduling::{
     CapacityScheduling, ElasticQuota, ElasticQuotaSpec, ElasticQuotaStatus, OldElasticQuota,

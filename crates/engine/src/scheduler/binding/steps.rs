@@ -317,11 +317,19 @@ impl Scheduler {
 
     /// Takes note of a newer state of a pod that is on its way.
     pub(in crate::scheduler) fn refresh_binding(&mut self, pod: &Arc<Pod>) {
-        self.bindings.change(&pod.uid, |binding| {
-            if let QueueEntry::Held(waiting) = &mut binding.entry {
+        let is_in_flight = self.bindings.change(&pod.uid, |binding| match &mut binding.entry {
+            QueueEntry::Held(waiting) => {
                 waiting.queued.pod = pod.clone();
+                false
             }
+            QueueEntry::InFlight => true,
         });
+        // As upstream, a pod that has a node is not tried again because it changes.
+        if is_in_flight == Some(true)
+            && let Some(slot) = self.queue.in_flight_slot(&pod.uid)
+        {
+            self.queue.get_mut(slot).queued.pod = pod.clone();
+        }
     }
 }
 

@@ -1,13 +1,15 @@
 //! What is counted is what a naive count of all pods finds, whatever has happened; and snapshots stay as they were.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use serde::Deserialize;
 
 use super::{CountedPods, PodSet, PodSetId, Standing};
 use crate::cluster::{Cluster, Row, Snapshot};
 use crate::node::NodeWords;
+use crate::object::{Kind, KindId, Object};
 use crate::pod::{Pod, PodSpec};
 use crate::{LabelLookup, Labels, seeded};
 
@@ -15,6 +17,22 @@ const NAMESPACES: [&str; 2] = ["a", "b"];
 const KEYS: [&str; 2] = ["gang", "app"];
 const VALUES: [&str; 3] = ["x", "y", "z"];
 const PODS: usize = 8;
+/// Names of objects in each namespace.
+const OBJECTS: [&str; 2] = ["one", "two"];
+
+#[derive(Deserialize)]
+struct Quota;
+
+#[derive(Deserialize)]
+struct OldQuota;
+
+impl Kind for Quota {
+    const ID: KindId = KindId { group: "new", version: "v1", kind: "Quota", plural: "quotas" };
+}
+
+impl Kind for OldQuota {
+    const ID: KindId = KindId { group: "old", ..Quota::ID };
+}
 
 #[derive(Clone, Debug)]
 enum Act {
@@ -30,6 +48,15 @@ enum Act {
     Clear(usize),
     /// Other things are counted.
     Count(CountedPods),
+    /// An object is there, or not: its namespace, whether it is of the old kind, and its name.
+    Object { place: (usize, bool, usize), is_there: bool },
+}
+
+/// All pods, and the objects that are there.
+#[derive(Default)]
+struct World {
+    pods: BTreeMap<usize, Known>,
+    objects: BTreeSet<(usize, bool, usize)>,
 }
 
 /// What is known of a pod.
@@ -50,13 +77,17 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         2 => (0..PODS).prop_map(Act::Unbind),
         2 => (0..PODS).prop_map(Act::Clear),
         1 => counted().prop_map(Act::Count),
+        3 => ((0..NAMESPACES.len(), any::<bool>(), 0..OBJECTS.len()), any::<bool>())
+            .prop_map(|(place, is_there)| Act::Object { place, is_there }),
     ];
     prop::collection::vec(act, 0..60)
 }
 
 fn counted() -> impl Strategy<Value = CountedPods> {
     (any::<[bool; 2]>(), any::<bool>(), any::<bool>()).prop_map(|(keys, by_namespace, finished)| {
+        let lists = if by_namespace { kind_lists() } else { Vec::new() };
         CountedPods {
+            placed_with: lists.into_iter().collect(),
             labels: KEYS
                 .iter()
                 .zip(keys)
@@ -67,6 +98,11 @@ fn counted() -> impl Strategy<Value = CountedPods> {
             finished,
         }
     })
+}
+
+/// The kinds whose namespaces are added up.
+fn kind_lists() -> Vec<Vec<KindId>> {
+    vec![vec![Quota::ID], vec![Quota::ID, OldQuota::ID]]
 }
 
 fn pod(number: usize, labels: [Option<usize>; 2], node: Option<&str>) -> Arc<Pod> {
@@ -114,6 +150,10 @@ fn all_words(snapshot: &Snapshot) -> Vec<Vec<String>> {
         all.push(placed.map(|placed| placed.map_or(0, |placed| placed.milli_cpu).to_string()).into());
         let plain = NAMESPACES.map(|namespace| pods.placed_plain_requests_in(namespace));
         all.push(plain.map(|placed| placed.map_or(0, |placed| placed.milli_cpu).to_string()).into());
+        for kinds in kind_lists() {
+            let sums = [pods.placed_requests_with(&kinds), pods.placed_plain_requests_with(&kinds)];
+            all.push(sums.map(|sum| sum.milli_cpu.to_string()).into());
+        }
     }
     all
 }
@@ -135,7 +175,7 @@ fn sets(snapshot: &Snapshot) -> Vec<(Option<PodSetId>, Vec<String>)> {
 }
 
 /// The same, by looking at every pod.
-fn naive_words(counted: &CountedPods, known: &BTreeMap<usize, Known>) -> Vec<Vec<String>> {
+fn naive_words(counted: &CountedPods, World { pods: known, objects }: &World) -> Vec<Vec<String>> {
     let select = |is_meant: &dyn Fn(&Pod) -> bool| -> Vec<String> {
         let mut meant: Vec<&Known> = known.values().filter(|known| is_meant(&known.pod)).collect();
         meant.retain(|known| counted.finished || known.standing != Standing::Finished);
@@ -161,7 +201,16 @@ fn naive_words(counted: &CountedPods, known: &BTreeMap<usize, Known>) -> Vec<Vec
             placed.map(|known| known.pod.requests().resources.milli_cpu).sum::<i64>().to_string()
         });
         // No pod here has a sidecar.
-        all.extend([placed.clone().into(), placed.into()]);
+        all.extend([placed.clone().into(), placed.clone().into()]);
+        for kinds in kind_lists() {
+            let is_meant = |namespace: usize| {
+                let of_namespace = objects.iter().filter(|(place, ..)| *place == namespace);
+                { of_namespace }.any(|(_, is_old, _)| !is_old || kinds.contains(&OldQuota::ID))
+            };
+            let meant = (0..NAMESPACES.len()).filter(|namespace| is_meant(*namespace));
+            let sum: i64 = meant.map(|namespace| placed[namespace].parse::<i64>().expect("a number")).sum();
+            all.push(vec![sum.to_string(); 2]);
+        }
     }
     all
 }
@@ -169,10 +218,24 @@ fn naive_words(counted: &CountedPods, known: &BTreeMap<usize, Known>) -> Vec<Vec
 fn apply(
     cluster: &mut Cluster,
     row: Row,
-    known: &mut BTreeMap<usize, Known>,
+    World { pods: known, objects }: &mut World,
     act: Act,
 ) -> Option<CountedPods> {
     match act {
+        Act::Object { place, is_there } => {
+            let (namespace, is_old, name) = (NAMESPACES[place.0], place.1, OBJECTS[place.2]);
+            let object = if is_old {
+                Object::new(namespace, name, OldQuota)
+            } else {
+                Object::new(namespace, name, Quota)
+            };
+            if is_there {
+                objects.insert(place);
+                cluster.put_object(object);
+            } else {
+                assert_eq!(cluster.remove_object(object.kind, &object.key), objects.remove(&place));
+            }
+        }
         Act::Stand { pod: number, labels, standing } => {
             let pod = pod(number, labels, None);
             cluster.set_standing(&pod, standing);
@@ -212,9 +275,10 @@ fn apply(
         }
         Act::Count(counted) => {
             if cluster.count_pods(counted.clone()) {
-                // Where others stand has to be said again.
-                known.retain(|_, known| known.is_bound);
-                known.values_mut().for_each(|known| known.standing = Standing::Bound);
+                // Where others stand has to be said again, unless they have run their course.
+                known.retain(|_, known| known.is_bound || known.standing == Standing::Finished);
+                let bound = known.values_mut().filter(|known| known.is_bound);
+                bound.for_each(|known| known.standing = Standing::Bound);
             }
             return Some(counted);
         }
@@ -233,17 +297,18 @@ proptest! {
         let row = cluster.put_node(&words);
         cluster.note_changed_sets();
         cluster.count_pods(first.clone());
-        let (mut counted, mut known) = (first, BTreeMap::new());
+        let (mut counted, mut world) = (first, World::default());
         let mut earlier: Vec<(Snapshot, Vec<Vec<String>>)> = Vec::new();
         for act in acts {
             let (before, counts_anew) = (sets(cluster.snapshot()), matches!(act, Act::Count(_)));
             cluster.take_changed_sets();
-            counted = apply(&mut cluster, row, &mut known, act).unwrap_or(counted);
+            counted = apply(&mut cluster, row, &mut world, act).unwrap_or(counted);
             let changed = cluster.take_changed_sets();
             for ((id, words), (id_now, words_now)) in before.into_iter().zip(sets(cluster.snapshot())) {
                 let is_noted = [id, id_now].into_iter().flatten().any(|id| changed.contains(&id));
                 prop_assert!(counts_anew || words == words_now || is_noted, "{words:?} became {words_now:?}");
             }
+            let known = &mut world.pods;
             if counted.is_nothing() {
                 // Nobody counts, so nobody is known; bound pods are found again when somebody does.
                 known.retain(|_, known| known.is_bound);
@@ -256,7 +321,7 @@ proptest! {
             }
             let snapshot = cluster.snapshot().clone();
             let all = all_words(&snapshot);
-            prop_assert_eq!(&all, &naive_words(&counted, &known));
+            prop_assert_eq!(&all, &naive_words(&counted, &world));
             earlier.push((snapshot, all));
         }
         for (snapshot, all) in earlier {

@@ -1,6 +1,7 @@
 //! What pods take, compared with what they may.
 
 use supercargo_model::names::resource;
+use supercargo_model::resources::ResourceSum;
 use supercargo_model::{ResourceList, Resources};
 
 /// The resources that are counted by column: [`Counted::Standard`] has the place of one here.
@@ -18,6 +19,18 @@ pub(super) struct Bound {
     is_boundless: bool,
 }
 
+/// Of which of cpu, memory and ephemeral-storage a bound that does not name them is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Unbounded([bool; 3]);
+
+/// The sum of what quotas guarantee, to which some are added and from which some are taken again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SumOfBounds {
+    amounts: ResourceSum,
+    /// How many of them name cpu, memory and ephemeral-storage.
+    listed: [usize; 3],
+}
+
 /// A resource: cpu, memory or ephemeral-storage by its place, or one that is counted by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counted<'a> {
@@ -32,6 +45,45 @@ impl Counted<'_> {
             Counted::Standard(place) => standard(amounts)[place],
             Counted::Scalar(name) => amounts.scalar(name).unwrap_or(0),
         }
+    }
+}
+
+impl Unbounded {
+    /// All of them, or none.
+    pub(super) fn all(are_unbounded: bool) -> Self {
+        Unbounded([are_unbounded; 3])
+    }
+
+    /// Those of them that this bound does not name either: what one namespace is guaranteed is not guaranteed to the others.
+    pub(super) fn unless_listed_by(self, bound: &Bound) -> Self {
+        let mut unbounded = self;
+        for (unbounded, is_listed) in unbounded.0.iter_mut().zip(bound.listed) {
+            *unbounded &= !is_listed;
+        }
+        unbounded
+    }
+}
+
+impl SumOfBounds {
+    pub(super) fn add(&mut self, bound: &Bound) {
+        self.amounts.add(&bound.amounts);
+        for (count, is_listed) in self.listed.iter_mut().zip(bound.listed) {
+            *count += usize::from(is_listed);
+        }
+    }
+
+    /// Takes one away that was added.
+    pub(super) fn subtract(&mut self, bound: &Bound) {
+        self.amounts.subtract(&bound.amounts);
+        for (count, is_listed) in self.listed.iter_mut().zip(bound.listed) {
+            *count -= usize::from(is_listed);
+        }
+    }
+
+    /// The sum as a bound of all together.
+    pub(super) fn get(&self) -> Bound {
+        let (amounts, listed) = (self.amounts.get().clone(), self.listed.map(|count| count > 0));
+        Bound { amounts, listed, ..Bound::default() }
     }
 }
 
@@ -53,11 +105,12 @@ impl Bound {
     }
 
     /// The bounds of cpu, memory and ephemeral-storage.
-    fn standard(&self, unlisted_is_unbounded: bool) -> [i64; 3] {
-        let Resources { milli_cpu, memory, ephemeral_storage, .. } = &self.amounts;
-        let mut bounds = [*milli_cpu, *memory, *ephemeral_storage];
-        for (bound, is_listed) in bounds.iter_mut().zip(self.listed) {
-            if self.is_boundless || (unlisted_is_unbounded && !is_listed) {
+    fn standard(&self, unbounded: Unbounded) -> [i64; 3] {
+        let mut bounds = standard(&self.amounts);
+        for (bound, (is_listed, is_unbounded)) in
+            bounds.iter_mut().zip(self.listed.into_iter().zip(unbounded.0))
+        {
+            if self.is_boundless || (is_unbounded && !is_listed) {
                 *bound = i64::MAX;
             }
         }
@@ -69,9 +122,9 @@ impl Bound {
         &self,
         named: &[&Resources],
         besides: &[&Resources],
-        unlisted_is_unbounded: bool,
+        unbounded: Unbounded,
     ) -> bool {
-        self.left(named, besides, unlisted_is_unbounded).any(|(_, left)| left < 0)
+        self.left(named, besides, unbounded).any(|(_, left)| left < 0)
     }
 
     /// How much is left of the bound beyond all these amounts, by resource; less than 0 where they are more. Of resources that are
@@ -80,10 +133,10 @@ impl Bound {
         &'a self,
         named: &'a [&'a Resources],
         besides: &'a [&'a Resources],
-        unlisted_is_unbounded: bool,
+        unbounded: Unbounded,
     ) -> impl Iterator<Item = (Counted<'a>, i128)> {
         let all = move || named.iter().chain(besides);
-        let mut left = self.standard(unlisted_is_unbounded).map(i128::from);
+        let mut left = self.standard(unbounded).map(i128::from);
         for amounts in all() {
             for (left, amount) in left.iter_mut().zip(standard(amounts)) {
                 *left -= i128::from(amount);
@@ -98,17 +151,9 @@ impl Bound {
         standard.chain(scalars)
     }
 
-    /// Adds what another quota guarantees.
-    pub(super) fn add(&mut self, other: &Bound) {
-        self.amounts.add_saturating(&other.amounts);
-        for (listed, other) in self.listed.iter_mut().zip(other.listed) {
-            *listed |= other;
-        }
-    }
-
     /// How much more this is than the bound, by resource, in the scheduler's units; less than 0 if there is something left.
-    pub(super) fn excess(&self, much: &Resources, unlisted_is_unbounded: bool) -> Vec<(String, i64)> {
-        let bounds = self.standard(unlisted_is_unbounded);
+    pub(super) fn excess(&self, much: &Resources, unbounded: Unbounded) -> Vec<(String, i64)> {
+        let bounds = self.standard(unbounded);
         let standard = STANDARD.into_iter().zip(standard(much)).zip(bounds);
         let standard = standard.map(|((name, amount), bound)| (name, amount.saturating_sub(bound)));
         let bound_of = |name: &str| self.amounts.scalar(name).unwrap_or(self.unlisted_scalars);

@@ -16,10 +16,9 @@ type Amounts = Vec<(String, i64)>;
 
 /// Why a quota rejects a pod, as `the quota of namespace team-a lacks 2 cpu; team-b has lent 3 cpu`; none if none does.
 pub(super) fn background(context: &Context<'_>, pod: &Pod) -> Option<String> {
-    let unlisted_is_unbounded = context.fixes.unlisted_quota_resources;
     let (state, quota) = (QuotaState::of(context, pod), quota_of(context, &pod.namespace)?);
     let wanted = sum(used_in(context, &pod.namespace), &state.in_quota);
-    let above_max = lacking(quota.max.excess(&wanted, unlisted_is_unbounded));
+    let above_max = lacking(quota.max.excess(&wanted, state.unbounded));
     let namespace = &pod.namespace;
     if !above_max.is_empty() {
         let lacking = words(&above_max);
@@ -28,20 +27,20 @@ pub(super) fn background(context: &Context<'_>, pod: &Pod) -> Option<String> {
         ));
     }
     let all = sum(&state.total_used, &state.in_all);
-    let above_min = lacking(state.total_min.excess(&all, unlisted_is_unbounded));
+    let above_min = lacking(state.total_min.excess(&all, state.unbounded));
     if above_min.is_empty() {
         return None;
     }
     let own = format!("the quota of namespace {namespace} lacks {}", words(&above_min));
     let others = quotas(context).filter(|quota| *quota.namespace != **namespace);
-    let others = others.filter_map(|quota| account(context, quota, &above_min)).take(NAMESPACES_MAX);
+    let others = others.filter_map(|quota| account(context, quota, &state, &above_min)).take(NAMESPACES_MAX);
     Some([own].into_iter().chain(others).collect::<Vec<_>>().join("; "))
 }
 
 /// What a namespace has lent, and borrowed, of the resources that the pod lacks.
-fn account(context: &Context<'_>, quota: Quota<'_>, lacking: &Amounts) -> Option<String> {
+fn account(context: &Context<'_>, quota: Quota<'_>, state: &QuotaState, lacking: &Amounts) -> Option<String> {
     let used = used_in(context, quota.namespace);
-    let mut excess = quota.object.min.excess(used, context.fixes.unlisted_quota_resources);
+    let mut excess = quota.object.min.excess(used, state.unbounded_mins);
     excess.retain(|(name, amount)| *amount != 0 && lacking.iter().any(|(lacking, _)| lacking == name));
     let (lent, borrowed): (Amounts, Amounts) = excess.into_iter().partition(|(_, amount)| *amount < 0);
     let lent: Amounts = lent.into_iter().map(|(name, amount)| (name, amount.saturating_neg())).collect();

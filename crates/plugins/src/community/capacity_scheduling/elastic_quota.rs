@@ -79,30 +79,23 @@ impl Kind for OldElasticQuota {
     const ID: KindId = KindId { group: "scheduling.sigs.k8s.io", ..ElasticQuota::ID };
 }
 
+/// Both kinds: namespaces that have an object of either have a quota.
+pub(super) const QUOTA_KINDS: [KindId; 2] = [ElasticQuota::ID, OldElasticQuota::ID];
+
 /// A quota that counts, and where it is.
 #[derive(Clone, Copy)]
 pub(super) struct Quota<'a> {
-    pub(super) kind: KindId,
     pub(super) namespace: &'a str,
-    pub(super) name: &'a str,
     pub(super) object: &'a ElasticQuota,
 }
 
 /// The quotas that count: of each namespace the one whose name comes first, and one of the old API group only where there is no other.
 pub(super) fn quotas<'a>(context: &Context<'a>) -> impl Iterator<Item = Quota<'a>> {
     let objects = context.cluster.objects();
-    let new = objects.all::<ElasticQuota>().map(|(key, object)| Quota {
-        kind: ElasticQuota::ID,
-        namespace: &key.namespace,
-        name: &key.name,
-        object,
-    });
-    let old = objects.all::<OldElasticQuota>().map(|(key, object)| Quota {
-        kind: OldElasticQuota::ID,
-        namespace: &key.namespace,
-        name: &key.name,
-        object: &object.0,
-    });
+    let new = objects.all::<ElasticQuota>().map(|(key, object)| Quota { namespace: &key.namespace, object });
+    let old = objects
+        .all::<OldElasticQuota>()
+        .map(|(key, object)| Quota { namespace: &key.namespace, object: &object.0 });
     let old = old.filter(|old| objects.in_namespace::<ElasticQuota>(old.namespace).next().is_none());
     new.filter(first_of_namespace()).chain(old.filter(first_of_namespace()))
 }
@@ -115,7 +108,19 @@ fn first_of_namespace<'a>() -> impl FnMut(&Quota<'a>) -> bool {
 
 /// The quota of a namespace.
 pub(super) fn quota_of<'a>(context: &Context<'a>, namespace: &str) -> Option<&'a ElasticQuota> {
+    counting_in(context, namespace).map(|(_, _, object)| object)
+}
+
+/// The quota of a namespace that counts: its kind, its name, and what it says.
+pub(super) fn counting_in<'a>(
+    context: &Context<'a>,
+    namespace: &str,
+) -> Option<(KindId, &'a str, &'a ElasticQuota)> {
     let objects = context.cluster.objects();
-    let new = objects.in_namespace::<ElasticQuota>(namespace).next().map(|(_, object)| object);
-    new.or_else(|| objects.in_namespace::<OldElasticQuota>(namespace).next().map(|(_, old)| &old.0))
+    let new = objects.in_namespace::<ElasticQuota>(namespace).next();
+    let new = new.map(|(name, object)| (ElasticQuota::ID, name, object));
+    new.or_else(|| {
+        let (name, old) = objects.in_namespace::<OldElasticQuota>(namespace).next()?;
+        Some((OldElasticQuota::ID, name, &old.0))
+    })
 }

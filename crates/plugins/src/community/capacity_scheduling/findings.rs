@@ -7,7 +7,7 @@
 use supercargo_framework::{Context, Cycle};
 use supercargo_model::{Kind, NodeRef, Resources};
 
-use super::amounts::Bound;
+use super::amounts::{Bound, Unbounded};
 use super::elastic_quota::{ElasticQuota, OldElasticQuota, quota_of};
 use super::usage::{QuotaState, request_of, state_of, used_in};
 
@@ -36,8 +36,8 @@ pub(super) fn on_node(cycle: &Cycle<'_>, node: NodeRef<'_>) -> Vec<u64> {
     let mut distances = Distances::of(context, state, node);
     let (request, used) = (request_of(context, pod), used_in(context, &pod.namespace));
     for (in_quota, in_all) in [(request, request), (&state.in_quota, &state.in_all)] {
-        distances.note(&own.max, &[in_quota], &[used]);
-        distances.note(&state.total_min, &[&state.total_used, in_all], &[]);
+        distances.note(&own.max, state.unbounded, &[in_quota], &[used]);
+        distances.note(&state.total_min, state.unbounded, &[&state.total_used, in_all], &[]);
     }
     if !state.is_over_min {
         note_borrowers(context, &pod.namespace, node, &mut distances);
@@ -54,7 +54,8 @@ fn note_borrowers(context: &Context<'_>, own: &str, node: NodeRef<'_>, distances
         }
         noted.push(&pod.namespace);
         if let Some(quota) = quota_of(context, &pod.namespace) {
-            distances.note(&quota.min, &[used_in(context, &pod.namespace)], &[]);
+            let unbounded = distances.state.unbounded_mins;
+            distances.note(&quota.min, unbounded, &[used_in(context, &pod.namespace)], &[]);
         }
     }
 }
@@ -76,8 +77,8 @@ impl<'a> Distances<'a> {
         Distances { state, reach, numbers: Vec::new() }
     }
 
-    fn note(&mut self, bound: &Bound, named: &[&Resources], besides: &[&Resources]) {
-        for (counted, left) in bound.left(named, besides, self.state.unlisted_is_unbounded) {
+    fn note(&mut self, bound: &Bound, unbounded: Unbounded, named: &[&Resources], besides: &[&Resources]) {
+        for (counted, left) in bound.left(named, besides, unbounded) {
             let reach = counted.of(&self.reach);
             // Where even 64 bits do not hold it, any distance may matter.
             let beyond = if reach == i64::MAX { i128::MAX } else { i128::from(reach) + 1 };

@@ -4,6 +4,7 @@ mod amounts;
 mod background;
 mod elastic_quota;
 mod findings;
+mod guaranteed;
 mod preempting;
 mod status;
 mod usage;
@@ -17,8 +18,8 @@ use supercargo_framework::{
 use supercargo_model::kinds::PodDisruptionBudget;
 use supercargo_model::{Kind, NodeRef, Pod};
 
-use elastic_quota::quota_of;
 pub use elastic_quota::{ElasticQuota, ElasticQuotaSpec, ElasticQuotaStatus, OldElasticQuota};
+use elastic_quota::{QUOTA_KINDS, quota_of};
 use status::QuotaMemory;
 use usage::QuotaState;
 
@@ -61,11 +62,11 @@ use usage::QuotaState;
 /// - Where the API server does not have the definition of ElasticQuota, upstream does not start. Here there are no quotas until it is
 ///   installed, which the log and `/readyz?verbose` say.
 /// - As upstream: sidecars count as init containers that end, and requests at pod level do not count (the fix `quotaSidecars` counts both as
-///   NodeResourcesFit does). `status.used` counts running pods, while pods count against a quota as soon as they have a node (the fix
-///   `quotaStatusPlaced` makes both the same); a resource that a quota does not name counts as 0 (`unlistedQuotaResources`); a victim that only
-///   the quota asks for does not count against budgets (`quotaBudgetViolations`); a node fails where the filters have a victim go while nominated pods
-///   exceed the quota (`quotaEvictions`). Guarantees are not compared with what nodes have, what
-///   is lent goes to whoever comes first, and victims are looked for on one node.
+///   NodeResourcesFit does, in `status.used` too). `status.used` counts running pods, while pods count against a quota as soon as they have a
+///   node (the fix `quotaStatusPlaced` makes both the same); a resource that a quota does not name counts as 0 (`unlistedQuotaResources`); a victim
+///   that only the quota asks for does not count against budgets (`quotaBudgetViolations`); a node fails where the filters have a victim go while
+///   nominated pods exceed the quota (`quotaEvictions`). Guarantees are not compared with what nodes have, what is lent goes to whoever comes first,
+///   and victims are looked for on one node.
 #[derive(Debug)]
 pub struct CapacityScheduling;
 
@@ -96,7 +97,9 @@ impl Plugin for CapacityScheduling {
             .node(&[NodeField::Name, NodeField::Pods, NodeField::Requested])
             // What a namespace uses is used on any node.
             .topology()
-            .pods_by_namespace()
+            .placed_requests_with(&QUOTA_KINDS)
+            // The sum of what quotas guarantee.
+            .memory()
             .kind::<PodDisruptionBudget>()
             .required_kind::<ElasticQuota>()
             .optional_kind::<OldElasticQuota>()

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use supercargo_framework::{
-    Actions, Acts, Change, ClusterEvent, Conclusion, Context, Effect, Memory, Observe, SharedMap,
+    Actions, Acts, Change, ClusterEvent, Conclusion, Context, Effect, Memory, Observe,
 };
 use supercargo_model::pod::PodPhase;
 use supercargo_model::{
@@ -11,16 +11,25 @@ use supercargo_model::{
 };
 
 use super::CapacityScheduling;
-use super::elastic_quota::{ElasticQuota, OldElasticQuota, Quota, quotas};
+use super::elastic_quota::{ElasticQuota, OldElasticQuota, counting_in, quotas};
+use super::guaranteed::Guaranteed;
 use crate::community::controllers::{OLD_API_GROUP, RETRY_PAUSE, STATUS_PAUSE, notice, old_api_group};
+use crate::community::plain_requests;
+use crate::community::turns::Turns;
 
+/// So many statuses are worked out at a time.
+const STATUSES_PER_WAKE_MAX: usize = 1000;
 /// The `reportingController` of events on ElasticQuotas, as upstream's.
 const REPORTER: &str = "ElasticQuotaController";
 
-/// The namespaces whose quotas may say something that is not true any more.
+/// What is remembered of quotas.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct QuotaMemory {
-    stale: SharedMap<String, ()>,
+    /// The namespaces whose quotas may say something that is not true any more.
+    stale: Turns,
+    /// It is worked out anew where it is not known.
+    #[serde(skip)]
+    pub(super) guaranteed: Guaranteed,
     /// When the plugin is woken next.
     wakes_at: Option<Timestamp>,
 }
@@ -43,6 +52,7 @@ impl Observe for CapacityScheduling {
     }
 
     fn started(&self, context: &Context<'_>, acts: &mut Acts<'_>) {
+        acts.memory::<QuotaMemory>().guaranteed = Guaranteed::of(context);
         let objects = context.cluster.objects();
         for (key, quota) in objects.all::<ElasticQuota>() {
             warn(context, ElasticQuota::ID, key, quota, acts);
@@ -55,6 +65,11 @@ impl Observe for CapacityScheduling {
     }
 
     fn observed(&self, context: &Context<'_>, change: &Change<'_>, acts: &mut Acts<'_>) {
+        if let Change::Object { old, new } = change
+            && let Some(object) = new.or(*old)
+        {
+            acts.memory::<QuotaMemory>().guaranteed.follow(context, &object.key.namespace);
+        }
         match change {
             Change::Pod { old, new } => {
                 let counts = |pod: &&Pod| counts(context, pod, pod.node_name.is_some());
@@ -79,17 +94,25 @@ impl Observe for CapacityScheduling {
 
     fn woken(&self, context: &Context<'_>, acts: &mut Acts<'_>) {
         let memory = acts.memory::<QuotaMemory>();
-        let stale = std::mem::take(&mut memory.stale);
         memory.wakes_at = None;
-        for quota in quotas(context).filter(|quota| stale.contains_key(&quota.namespace.to_owned())) {
-            write_status(context, quota, acts);
+        let stale = memory.stale.take(STATUSES_PER_WAKE_MAX);
+        if !memory.stale.is_empty() {
+            plan_wake(context.now.after(STATUS_PAUSE), acts);
+        }
+        for namespace in &stale {
+            write_status(context, namespace, acts);
         }
     }
 
     fn answered(&self, context: &Context<'_>, order: &Effect, conclusion: &Conclusion, acts: &mut Acts<'_>) {
-        let Effect::Patch { key, .. } = order else { return };
-        if !conclusion.is_done() && !matches!(conclusion, Conclusion::Gone { .. }) {
-            acts.memory::<QuotaMemory>().stale.insert((*key.namespace).to_owned(), ());
+        let Effect::Patch { kind, key, .. } = order else { return };
+        if conclusion.is_done() {
+            if let Some(quota) = quota_named(context, *kind, key) {
+                let note = format!("Elastic Quota {}/{} synced successfully", key.namespace, key.name);
+                tell(*kind, key, quota, false, "Synced", note, acts);
+            }
+        } else if !matches!(conclusion, Conclusion::Gone { .. }) {
+            acts.memory::<QuotaMemory>().stale.insert((*key.namespace).to_owned());
             plan_wake(context.now.after(RETRY_PAUSE), acts);
         }
     }
@@ -99,11 +122,19 @@ fn quota_in(object: &Object) -> Option<&ElasticQuota> {
     object.get::<ElasticQuota>().or_else(|| object.get::<OldElasticQuota>().map(|old| &old.0))
 }
 
+fn quota_named<'a>(context: &Context<'a>, kind: KindId, key: &ObjectKey) -> Option<&'a ElasticQuota> {
+    let objects = context.cluster.objects();
+    if kind == OldElasticQuota::ID {
+        objects.get::<OldElasticQuota>(&key.namespace, &key.name).map(|old| &old.0)
+    } else {
+        objects.get::<ElasticQuota>(&key.namespace, &key.name)
+    }
+}
+
 /// Has the status of a namespace's quota looked at soon.
 fn mark_stale(context: &Context<'_>, namespace: &str, acts: &mut Acts<'_>) {
-    let namespace = namespace.to_owned();
-    if acts.recall::<QuotaMemory>().is_none_or(|memory| !memory.stale.contains_key(&namespace)) {
-        acts.memory::<QuotaMemory>().stale.insert(namespace, ());
+    if acts.recall::<QuotaMemory>().is_none_or(|memory| !memory.stale.contains(namespace)) {
+        acts.memory::<QuotaMemory>().stale.insert(namespace.to_owned());
         plan_wake(context.now.after(STATUS_PAUSE), acts);
     }
 }
@@ -123,22 +154,26 @@ fn counts(context: &Context<'_>, pod: &Pod, has_node: bool) -> bool {
 }
 
 /// What the running pods of a namespace ask for. What the quota names is there even if nobody asks for it.
-fn used(context: &Context<'_>, quota: &Quota<'_>) -> ResourceList {
-    let spec = &quota.object.spec;
-    let named = spec.min.iter().chain(&spec.max).flat_map(ResourceList::iter);
+fn used(context: &Context<'_>, namespace: &str, quota: &ElasticQuota) -> ResourceList {
+    let named = quota.spec.min.iter().chain(&quota.spec.max).flat_map(ResourceList::iter);
     let mut used: ResourceList = named.map(|(name, _)| (name.clone(), Quantity::default())).collect();
-    let pods = context.pods().by_namespace(quota.namespace);
+    let pods = context.pods().by_namespace(namespace);
     let counts = |known: &&StandingPod| counts(context, &known.pod, known.standing.has_node());
     for known in pods.iter().filter(counts) {
-        used.add(&known.pod.requests().list);
+        // As upstream, a sidecar is an init container here, too.
+        if context.fixes.quota_sidecars {
+            used.add(&known.pod.requests().list);
+        } else {
+            used.add(&plain_requests(&known.pod.spec));
+        }
     }
     used
 }
 
-fn write_status(context: &Context<'_>, quota: Quota<'_>, acts: &mut Acts<'_>) {
-    let Quota { kind, namespace, name, object } = quota;
-    let used = used(context, &quota);
-    let known = &object.status.used;
+fn write_status(context: &Context<'_>, namespace: &str, acts: &mut Acts<'_>) {
+    let Some((kind, name, quota)) = counting_in(context, namespace) else { return };
+    let used = used(context, namespace, quota);
+    let known = &quota.status.used;
     if used == *known {
         return;
     }
@@ -151,12 +186,10 @@ fn write_status(context: &Context<'_>, quota: Quota<'_>, acts: &mut Acts<'_>) {
     let key = ObjectKey { namespace: namespace.into(), name: name.into() };
     acts.order(Effect::Patch {
         kind,
-        key: key.clone(),
+        key,
         subresource: Some("status"),
         patch: json!({ "status": { "used": patch } }),
     });
-    let note = format!("Elastic Quota {namespace}/{name} synced successfully");
-    tell(kind, &key, object, false, "Synced", note, acts);
 }
 
 /// Tells of what is wrong with a quota, on the quota itself.
@@ -181,12 +214,12 @@ fn warn(context: &Context<'_>, kind: KindId, key: &ObjectKey, quota: &ElasticQuo
 
 /// Why a quota does not count, if another one of its namespace does.
 fn duplicate(context: &Context<'_>, kind: KindId, key: &ObjectKey) -> Option<(&'static str, String)> {
-    let counting = quotas(context).find(|counting| *counting.namespace == *key.namespace)?;
-    let is_other = counting.name != &*key.name || counting.kind != kind;
+    let (counting_kind, counting, _) = counting_in(context, &key.namespace)?;
+    let is_other = *counting != *key.name || counting_kind != kind;
     is_other.then(|| {
         let note = format!(
             "the namespace {} has another ElasticQuota, {}, which counts instead of this one; delete one of them",
-            key.namespace, counting.name
+            key.namespace, counting
         );
         ("DuplicateElasticQuota", note)
     })

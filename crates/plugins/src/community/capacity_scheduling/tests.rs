@@ -1,8 +1,12 @@
 //! The verdicts of PreFilter, and what the plugin declares. Preemption is in `conformance/tests/quotas.rs`.
 
 use serde_json::{Value, json};
-use supercargo_testkit::{PodBuilder, ReadsCheck, TestCluster, check_points, cluster, node, pod, trial};
+use supercargo_testkit::{
+    PodBuilder, ReadsCheck, TestCluster, added, check_points, cluster, deleted, node, pod, trial,
+};
 
+use super::guaranteed::{added_up, guaranteed};
+use super::usage::{used_in, used_in_all};
 use super::*;
 
 fn quota(namespace: &str, min: &Value, max: &Value) -> Value {
@@ -121,6 +125,86 @@ fn whoever_asks_hears_who_has_what() {
         let pod = cluster.pod(asking("ns2", "new", asked));
         let said = CapacityScheduling.background(&cluster.context(), &pod);
         assert_eq!(said.as_deref(), expected, "{asked}");
+    }
+}
+
+#[test]
+fn what_one_quota_names_is_guaranteed_to_nobody_else() {
+    // Whether what quotas do not name is free: ns1 names cpu alone, and the min of ns2 names memory.
+    let mut cluster = cluster().reading_for(&CapacityScheduling.reads()).with(node("n1"));
+    cluster.fixes.unlisted_quota_resources = true;
+    cluster.put(quota("ns1", &json!({ "cpu": "1" }), &json!({ "cpu": "1" })));
+    cluster.put(quota("ns2", &json!({ "cpu": "1", "memory": "1000" }), &json!({ "cpu": "1" })));
+    cluster.put(asking("ns1", "old", "600").with(json!({ "spec": { "nodeName": "n1" } })));
+    let pod = cluster.pod(asking("ns2", "new", "500"));
+    let said = CapacityScheduling.background(&cluster.context(), &pod);
+    let expected = "the quota of namespace ns2 lacks 100 memory; ns1 has borrowed 600 memory";
+    assert_eq!(said.as_deref(), Some(expected));
+    // Where no min names it, nobody counts it.
+    cluster.put(quota("ns2", &json!({ "cpu": "1" }), &json!({ "cpu": "1" })));
+    assert_eq!(CapacityScheduling.background(&cluster.context(), &pod), None);
+}
+
+#[test]
+fn sums_are_those_of_a_look_at_every_quota() {
+    const NAMESPACES: [&str; 3] = ["ns1", "ns2", "ns3"];
+    let (trial, sized) = (trial::<CapacityScheduling>(), |number: u64| (number % 900).to_string());
+    for mut seed in 0..30 {
+        let mut next = |limit: usize| {
+            seed = u64::wrapping_add(
+                u64::wrapping_mul(seed, 6_364_136_223_846_793_005),
+                1_442_695_040_888_963_407,
+            );
+            (seed >> 33) as usize % limit
+        };
+        let mut cluster = cluster().reading_for(&CapacityScheduling.reads()).with(node("n1"));
+        trial.started(&mut cluster);
+        let mut known: Vec<Value> = Vec::new();
+        for step in 0..60 {
+            let namespace = NAMESPACES[next(NAMESPACES.len())];
+            if next(3) == 0 {
+                let pod = asking(namespace, &format!("p{step}"), &sized(next(1000) as u64));
+                cluster.put(pod.with(json!({ "spec": { "nodeName": "n1" } })));
+            } else if next(3) == 0 && !known.is_empty() {
+                let gone = known.swap_remove(next(known.len()));
+                cluster.remove_object(gone.clone());
+                trial.observed(&mut cluster, &deleted(gone));
+            } else {
+                let mut min = json!({ "cpu": "0", "memory": sized(next(1000) as u64) });
+                if next(2) == 0 {
+                    min["example.com/gpu"] = json!(sized(next(1000) as u64));
+                }
+                let mut quota = quota(namespace, &min, &json!({}));
+                quota["metadata"]["name"] = json!(["a", "b"][next(2)]);
+                if next(3) == 0 {
+                    quota["apiVersion"] = json!("scheduling.sigs.k8s.io/v1alpha1");
+                }
+                let is_same = |known: &Value| {
+                    known["metadata"] == quota["metadata"] && known["apiVersion"] == quota["apiVersion"]
+                };
+                known.retain(|known| !is_same(known));
+                known.push(quota.clone());
+                cluster.put(quota.clone());
+                trial.observed(&mut cluster, &added(quota));
+            }
+            let context = cluster.context();
+            let memory = context.memories.get::<QuotaMemory>().expect("it has begun");
+            assert!(memory.guaranteed.is_of(&context), "nobody looks at every quota");
+            let resources = ["example.com/gpu", "other"];
+            let words = |bound: &amounts::Bound| {
+                let much = resources.map(|name| (name, supercargo_model::Quantity::from(1)));
+                let much: supercargo_model::ResourceList = much.into_iter().collect();
+                bound.excess(&supercargo_model::Resources::from_list(&much), amounts::Unbounded::all(true))
+            };
+            assert_eq!(words(&guaranteed(&context)), words(&added_up(&context).get()));
+            let mut used = supercargo_model::Resources::default();
+            for namespace in
+                NAMESPACES.into_iter().filter(|namespace| quota_of(&context, namespace).is_some())
+            {
+                used.add(used_in(&context, namespace));
+            }
+            assert_eq!(*used_in_all(&context), used);
+        }
     }
 }
 

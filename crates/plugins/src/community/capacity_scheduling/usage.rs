@@ -5,8 +5,9 @@ use std::sync::Arc;
 use supercargo_framework::{Context, Cycle};
 use supercargo_model::{Pod, Resources};
 
-use super::amounts::Bound;
-use super::elastic_quota::{ElasticQuota, quota_of, quotas};
+use super::amounts::{Bound, Unbounded};
+use super::elastic_quota::{ElasticQuota, QUOTA_KINDS, quota_of};
+use super::guaranteed::guaranteed;
 
 /// What PreFilter leaves in the cycle, and preemption keeps true while it tries pods out.
 #[derive(Clone, Debug)]
@@ -27,8 +28,10 @@ pub(super) struct QuotaState {
     moved: Vec<(Arc<str>, Resources)>,
     /// The sum of that.
     moved_in_all: Resources,
-    /// Whether what a quota does not name is not bounded.
-    pub(super) unlisted_is_unbounded: bool,
+    /// What a max that does not name it does not bound, nor the sum of all mins.
+    pub(super) unbounded: Unbounded,
+    /// What the min of a namespace that does not name it does not bound.
+    pub(super) unbounded_mins: Unbounded,
 }
 
 impl QuotaState {
@@ -45,17 +48,16 @@ impl QuotaState {
             total_min: Bound::default(),
             moved: Vec::new(),
             moved_in_all: Resources::default(),
-            unlisted_is_unbounded: context.fixes.unlisted_quota_resources,
+            unbounded: Unbounded::all(context.fixes.unlisted_quota_resources),
+            unbounded_mins: Unbounded::default(),
         };
         if let Some(own) = own {
-            add_nominated(context, pod, &mut state.in_quota, &mut state.in_all);
-            for quota in quotas(context) {
-                state.total_used.add_saturating(used_in(context, quota.namespace));
-                state.total_min.add(&quota.object.min);
-            }
+            state.total_used = used_in_all(context).clone();
+            state.total_min = guaranteed(context);
+            state.unbounded_mins = state.unbounded.unless_listed_by(&state.total_min);
+            add_nominated(context, pod, &mut state);
             let used = used_in(context, &pod.namespace);
-            state.is_over_min =
-                own.min.is_exceeded_by(&[&state.in_quota], &[used], state.unlisted_is_unbounded);
+            state.is_over_min = own.min.is_exceeded_by(&[&state.in_quota], &[used], state.unbounded_mins);
         }
         state
     }
@@ -68,8 +70,7 @@ impl QuotaState {
     /// Whether a namespace had borrowed before pods were tried out, and has by now.
     pub(super) fn has_borrowed(&self, context: &Context<'_>, namespace: &str, quota: &ElasticQuota) -> bool {
         let used = used_in(context, namespace);
-        let exceeds =
-            |moved: &[&Resources]| quota.min.is_exceeded_by(&[used], moved, self.unlisted_is_unbounded);
+        let exceeds = |moved: &[&Resources]| quota.min.is_exceeded_by(&[used], moved, self.unbounded_mins);
         exceeds(&[]) && self.moved(namespace).is_none_or(|moved| exceeds(&[moved]))
     }
 
@@ -83,15 +84,15 @@ impl QuotaState {
     ) -> bool {
         let used = used_in(context, namespace);
         match self.moved(namespace) {
-            None => quota.max.is_exceeded_by(&[more], &[used], self.unlisted_is_unbounded),
-            Some(moved) => quota.max.is_exceeded_by(&[more], &[used, moved], self.unlisted_is_unbounded),
+            None => quota.max.is_exceeded_by(&[more], &[used], self.unbounded),
+            Some(moved) => quota.max.is_exceeded_by(&[more], &[used, moved], self.unbounded),
         }
     }
 
     /// Whether so much more is too much for all namespaces together.
     pub(super) fn exceeds_total(&self, more: &Resources) -> bool {
         let all = [&self.total_used, &self.moved_in_all, more];
-        self.total_min.is_exceeded_by(&all, &[], self.unlisted_is_unbounded)
+        self.total_min.is_exceeded_by(&all, &[], self.unbounded)
     }
 
     /// A pod comes, or goes.
@@ -128,26 +129,36 @@ pub(super) fn used_in<'a>(context: &Context<'a>, namespace: &str) -> &'a Resourc
     used.unwrap_or(&NOTHING)
 }
 
+/// The same of all namespaces with quotas together.
+pub(super) fn used_in_all<'a>(context: &Context<'a>) -> &'a Resources {
+    let pods = context.pods();
+    if context.fixes.quota_sidecars {
+        pods.placed_requests_with(&QUOTA_KINDS)
+    } else {
+        pods.placed_plain_requests_with(&QUOTA_KINDS)
+    }
+}
+
 /// What a pod takes of its quota.
 pub(super) fn request_of<'a>(context: &Context<'_>, pod: &'a Pod) -> &'a Resources {
     if context.fixes.quota_sidecars { &pod.requests().resources } else { pod.spec.plain_requests() }
 }
 
 /// Adds what pods ask for that preemption makes room for, where that goes before the pod.
-fn add_nominated(context: &Context<'_>, pod: &Pod, in_quota: &mut Resources, in_all: &mut Resources) {
+fn add_nominated(context: &Context<'_>, pod: &Pod, state: &mut QuotaState) {
     let on_nodes = context.cluster.nominated().filter(|(node, _)| context.cluster.row_of(node).is_some());
     for other in on_nodes.flat_map(|(_, pods)| pods).filter(|other| other.uid != pod.uid) {
         let Some(quota) = quota_of(context, &other.namespace) else { continue };
         let request = request_of(context, other);
         if other.namespace == pod.namespace {
             if other.priority() >= pod.priority() {
-                in_quota.add_saturating(request);
-                in_all.add_saturating(request);
+                state.in_quota.add_saturating(request);
+                state.in_all.add_saturating(request);
             }
         } else {
             let used = used_in(context, &other.namespace);
-            if !quota.min.is_exceeded_by(&[used], &[], context.fixes.unlisted_quota_resources) {
-                in_all.add_saturating(request);
+            if !quota.min.is_exceeded_by(&[used], &[], state.unbounded_mins) {
+                state.in_all.add_saturating(request);
             }
         }
     }

@@ -12,7 +12,7 @@ use supercargo_model::{NodeRef, Pod, Standing};
 
 use super::Coscheduling;
 use super::background;
-use super::memory::{GroupMemory, is_ahead};
+use super::memory::GroupMemory;
 use super::pod_group::{Group, PodGroup, label_of, object_of};
 use super::resources::gap;
 use super::status::plan_wake;
@@ -43,7 +43,7 @@ fn refusal(context: &Context<'_>, pod: &Pod, group: &Group<'_>) -> Option<String
     }
     object.spec.min_resources.as_ref()?;
     let memory = GroupMemory::of(context);
-    if memory.is_some_and(|memory| is_ahead(&memory.permitted, group, context.now)) {
+    if memory.is_some_and(|memory| memory.permitted.hold_of(group, context.now)) {
         return None;
     }
     let known = memory.and_then(|memory| memory.known_gap(group, context.cluster)).map(str::to_owned);
@@ -52,7 +52,7 @@ fn refusal(context: &Context<'_>, pod: &Pod, group: &Group<'_>) -> Option<String
 
 /// What stands in the way of a group, whatever room there is.
 fn obstacle(context: &Context<'_>, pod: &Pod, group: &Group<'_>, object: &PodGroup) -> Option<String> {
-    if GroupMemory::of(context).is_some_and(|memory| is_ahead(&memory.backed_off, group, context.now)) {
+    if GroupMemory::of(context).is_some_and(|memory| memory.backed_off.hold_of(group, context.now)) {
         return Some(format!("podGroup {} failed recently", group.full_name()));
     }
     let (size, min_member, name) = (group.size(), object.spec.min_member, &pod.name);
@@ -100,12 +100,12 @@ impl Coscheduling {
         object: &PodGroup,
         acts: &mut Acts<'_>,
     ) {
-        let permitted = |memory: &GroupMemory| is_ahead(&memory.permitted, group, context.now);
+        let permitted = |memory: &GroupMemory| memory.permitted.hold_of(group, context.now);
         if object.spec.min_resources.is_none() || acts.recall::<GroupMemory>().is_some_and(permitted) {
             return;
         }
-        let until = context.now.after(self.args.permitted_for());
-        acts.memory::<GroupMemory>().permitted.insert(group.full_name(), until);
+        let lasts = self.args.permitted_for();
+        acts.memory::<GroupMemory>().permitted.begin(group.full_name(), context.now, lasts);
     }
 }
 
@@ -127,8 +127,7 @@ impl PostFilter for Coscheduling {
 
     fn stays_pending(&self, context: &Context<'_>, decided: &StaysPending<'_>, acts: &mut Acts<'_>) {
         let Some(group) = Group::of_pod(context, decided.pod) else { return };
-        // Room is being made for it, so the others wait for that.
-        let is_nominated = matches!(decided.nomination, Nomination::Node(_));
+        let is_awaited = awaits_room(context, decided);
         let passed_pre_filter = !decided.rejected_by.contains(Self::NAME);
         match group.object {
             Some(object) if passed_pre_filter => self.note_permitted(context, &group, object, acts),
@@ -137,7 +136,7 @@ impl PostFilter for Coscheduling {
         }
         match self.verdict(Some(&group)) {
             Verdict::NoGroup | Verdict::Complete => {}
-            _ if is_nominated => {}
+            _ if is_awaited => {}
             Verdict::KeepsWaiting => self.note_stuck(context, &group, acts),
             Verdict::Rejected => {
                 let min_member = group.object.map_or(0, |object| object.spec.min_member);
@@ -149,14 +148,26 @@ impl PostFilter for Coscheduling {
                 if let Some(backoff) = backoff.or(pause) {
                     let backed_off = &mut memory.backed_off;
                     // As upstream, a group that backs off already does so no longer.
-                    if !is_ahead(backed_off, &group, context.now) {
-                        let end = context.now.after(backoff);
-                        backed_off.insert(group.full_name(), end);
+                    if !backed_off.hold_of(&group, context.now) {
+                        let end = backed_off.begin(group.full_name(), context.now, backoff);
                         plan_wake(end, acts);
                     }
                 }
                 take_back(context, &group, "optimistic rejection in PostFilter", acts);
             }
+        }
+    }
+}
+
+/// Whether room is being made for a pod, so that the others of its group wait for that. A pod whose victims are on their way out keeps its
+/// nomination, however often it is tried meanwhile.
+fn awaits_room(context: &Context<'_>, decided: &StaysPending<'_>) -> bool {
+    match decided.nomination {
+        Nomination::Node(_) => true,
+        Nomination::Clear => false,
+        Nomination::Keep => {
+            let node = decided.pod.nominated_node_name().and_then(|name| context.cluster.row_of(name));
+            node.is_some_and(|row| context.cluster.node(row).pods().iter().any(|pod| pod.is_terminating()))
         }
     }
 }
@@ -195,7 +206,7 @@ pub(super) fn take_back(
 ) {
     let waiting: Vec<Arc<str>> = group.at_permit().map(|member| member.pod.uid.clone()).collect();
     let (memory, name) = (acts.memory::<GroupMemory>(), group.full_name());
-    memory.permitted.remove(&name);
+    memory.permitted.end(&name);
     memory.stuck.remove(&name);
     memory.failed.insert(name, context.now);
     for uid in &waiting {
@@ -258,7 +269,10 @@ impl Permit for Coscheduling {
             }
             return PermitDecision::Allow;
         }
-        if placed == 1 {
+        // Upstream the others stall if one has a node already.
+        let is_first =
+            if context.fixes.completed_members { group.count(Standing::AtPermit) == 0 } else { placed == 1 };
+        if is_first {
             // The others are tried now, so that nobody waits for one that waits for its turn.
             let others = group.members().filter(|member| member.pod.uid != pod.uid);
             let unfinished = others.filter(|member| member.standing != Standing::Finished);

@@ -7,6 +7,8 @@ use supercargo_framework::{Context, Memory, SharedMap};
 use supercargo_model::{Snapshot, Timestamp};
 
 use super::pod_group::Group;
+use super::spans::Spans;
+use crate::community::turns::Turns;
 
 /// How often a group fails in a row before it pauses.
 const FAILURES_IN_A_ROW_MAX: u32 = 16;
@@ -21,9 +23,9 @@ const FAILURES_FORGOTTEN_AFTER: Duration = Duration::from_secs(20);
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct GroupMemory {
     /// Until when the cluster counts as large enough for a group. Upstream's `permittedPG`; it has nothing to do with Permit.
-    pub(super) permitted: SharedMap<String, Timestamp>,
+    pub(super) permitted: Spans,
     /// Until when no member of a group is tried. Upstream's `backedOffPG`.
-    pub(super) backed_off: SharedMap<String, Timestamp>,
+    pub(super) backed_off: Spans,
     /// What the cluster was last found to lack for a group.
     pub(super) lacking: SharedMap<String, Lack>,
     /// When a member of a group last did not fit, or lost its node: groups go behind others by that.
@@ -35,7 +37,7 @@ pub(super) struct GroupMemory {
     /// The groups of which a member did not fit while others keep their nodes.
     pub(super) stuck: SharedMap<String, ()>,
     /// The groups whose status may not be true any more.
-    pub(super) stale: SharedMap<String, ()>,
+    pub(super) stale: Turns,
     /// When the plugin is woken next.
     pub(super) wakes_at: Option<Timestamp>,
 }
@@ -55,7 +57,8 @@ pub(super) struct Failures {
 impl Failures {
     /// A group fails; how long it pauses, if it does.
     fn note(&mut self, now: Timestamp) -> Option<Duration> {
-        if now.since(self.last) > FAILURES_FORGOTTEN_AFTER {
+        // A clock that was set back says nothing of how long ago it was.
+        if now.since(self.last) > FAILURES_FORGOTTEN_AFTER || now < self.last {
             *self = Failures::default();
         }
         self.last = now;
@@ -82,13 +85,8 @@ impl Memory for GroupMemory {
 
     /// Or a clock that is set back by an hour would hold groups back for an hour.
     fn clock_was_set(&mut self, seconds: i64) {
-        for times in [&mut self.permitted, &mut self.backed_off] {
-            for group in times.iter().map(|(group, _)| group.clone()).collect::<Vec<_>>() {
-                if let Some(until) = times.get_mut(&group) {
-                    *until = until.moved(seconds);
-                }
-            }
-        }
+        self.permitted.clock_was_set(seconds);
+        self.backed_off.clock_was_set(seconds);
         self.wakes_at = self.wakes_at.map(|wakes_at| wakes_at.moved(seconds));
     }
 }
@@ -133,30 +131,17 @@ impl GroupMemory {
 
     /// Forgets a group that is gone.
     pub(super) fn forget(&mut self, group: &String) {
-        for times in [&mut self.permitted, &mut self.backed_off, &mut self.failed] {
-            times.remove(group);
-        }
+        self.permitted.end(group);
+        self.backed_off.end(group);
+        self.failed.remove(group);
         self.failures.remove(group);
         self.lacking.remove(group);
         self.stuck.remove(group);
         self.stale.remove(group);
     }
 
-    /// Forgets what is over. The groups whose backoff has ended are returned.
-    pub(super) fn tidy(&mut self, now: Timestamp) -> Vec<String> {
-        if !self.permitted.is_empty() {
-            self.permitted.retain(|_, until| *until > now);
-        }
-        let ended = self.backed_off.iter().filter(|(_, until)| **until <= now);
-        let ended: Vec<String> = ended.map(|(group, _)| group.clone()).collect();
-        for group in &ended {
-            self.backed_off.remove(group);
-        }
-        ended
+    /// Forgets what is over, but for groups whose backoff has ended: these are tried again first.
+    pub(super) fn tidy(&mut self, now: Timestamp) {
+        while self.permitted.take_over(now).is_some() {}
     }
-}
-
-/// Whether a time that is remembered of a group has not come yet.
-pub(super) fn is_ahead(times: &SharedMap<String, Timestamp>, group: &Group<'_>, now: Timestamp) -> bool {
-    !times.is_empty() && times.get(&group.full_name()).is_some_and(|until| *until > now)
 }

@@ -7,6 +7,7 @@ mod memory;
 mod pod_group;
 mod queueing;
 mod resources;
+mod spans;
 mod status;
 mod yielding;
 
@@ -61,19 +62,23 @@ pub use pod_group::{
 ///   seen, all but the first give their nodes back. `halfAdmittedGroupsYield: false` lets them wait until their time is over.
 /// - Members count as placed from what the scheduler itself knows, so none is let go because of one that was rejected meanwhile, and
 ///   nothing is kept of groups that are gone. After a restart, bound members count.
-/// - A pod that waits for room which preemption makes does not fail its group, in whatever order the two plugins are.
+/// - A pod that waits for room which preemption makes does not fail its group, in whatever order the two plugins are, and however often it
+///   is tried before the room is there.
 /// - A member keeps its place among the pods that are ready when its group fails; the failure counts when it comes back.
 /// - When the backoff of a group ends, its members are tried again; upstream they wait for something to happen.
 /// - A group of which only some members fit pauses for some seconds after 16 failures in a row; upstream it fails as fast as it is tried, and for
-///   ever, unless `podGroupBackoffSeconds` stops it.
+///   ever, unless `podGroupBackoffSeconds` stops it. A group that gives way to another does not pause for that.
+/// - Backoffs and pauses last as long as they would have when the clock is set.
 /// - Members of a group that lacks some are not tried again before it has enough, whatever else happens.
 /// - The status counts the members of the group's own namespace. `occupiedBy` names the controller of a pod, not all its owners.
 ///   Statuses are written a second after a change. What is odd about a group is told by an event: a `minMember` below 1 or above
 ///   65,535, a time-out below 0, and the API group's old name `scheduling.sigs.k8s.io`, which is read, too, with its label.
-/// - Waiting members that name another scheduler are not known.
-/// - As upstream: members that have completed do not count (the fix `completedMembers` counts them); a group with quorum of which one pod
-///   failed is Failed for ever (`podGroupQuorum`). Preemption looks at one member at a time, members of different priorities are tried apart,
-///   and `minResources` is compared with all nodes together, whatever their taints and however it is scattered.
+/// - Waiting members that name another scheduler are not known. All members of a group carry one of the labels, the new or the old: one that
+///   carries both belongs to the group that the new one names.
+/// - As upstream: members that have completed do not count, and the first member that waits has the others tried only if none is bound (the fix
+///   `completedMembers` counts them, and has them tried in any case); a group with quorum of which one pod failed is Failed for ever
+///   (`podGroupQuorum`). Preemption looks at one member at a time, members of different priorities are tried apart, and `minResources` is compared
+///   with all nodes together, whatever their taints and however it is scattered.
 #[derive(Debug)]
 pub struct Coscheduling {
     args: CoschedulingArgs,
@@ -102,6 +107,7 @@ impl Plugin for Coscheduling {
             PodField::Priority,
             PodField::SchedulingGates,
             PodField::Requests,
+            PodField::Status,
             PodField::Progress,
         ];
         let of_node = [NodeField::Name, NodeField::Allocatable, NodeField::Requested, NodeField::Pods];

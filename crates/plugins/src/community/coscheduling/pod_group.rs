@@ -2,9 +2,10 @@
 
 use serde::Deserialize;
 use supercargo_framework::Context;
+use supercargo_model::pod::PodPhase;
 use supercargo_model::wire::null_default;
 use supercargo_model::{
-    Kind, KindId, LabelLookup, MetadataWords, Pod, PodSet, ResourceList, Standing, StandingPod,
+    Kind, KindId, LabelLookup, MetadataWords, Pod, PodSet, ResourceList, Standing, StandingPod, Timestamp,
 };
 
 /// The label that says which group a pod belongs to, by name, in the namespace of the pod.
@@ -61,6 +62,8 @@ pub struct PodGroupStatus {
     /// How many of its pods have failed.
     #[serde(deserialize_with = "null_default")]
     pub failed: i64,
+    /// When it was first scheduled: nobody writes it any more, and whoever has it keeps it.
+    pub schedule_start_time: Option<Timestamp>,
 }
 
 /// A PodGroup of the API group's old name, which upstream had up to release 0.24.
@@ -86,6 +89,8 @@ pub(super) struct Group<'a> {
     /// The kind of its object: the old one, if only that has it.
     pub(super) kind: KindId,
     members: [Option<PodSet<'a>>; LABELS.len()],
+    /// Those of the second set that are none of its members, because their first label counts.
+    strangers: Vec<&'a StandingPod>,
     /// Whether members that have succeeded count as if they had a node.
     counts_completed: bool,
 }
@@ -122,7 +127,7 @@ impl<'a> Group<'a> {
     /// The group of a pod; none if it belongs to none.
     pub(super) fn of_pod(context: &Context<'a>, pod: &'a Pod) -> Option<Self> {
         let (label, name) = label_of(pod)?;
-        // Members have one label in common, so one look is enough.
+        // The members of a group all have the same one of the labels, so one look is enough.
         let of_label =
             |known| (known == label).then(|| context.pods().by_label_in(&pod.namespace, known, name));
         Some(Self::new(context, &pod.namespace, name, LABELS.map(of_label)))
@@ -131,7 +136,11 @@ impl<'a> Group<'a> {
     /// The group of that name, whether or not it has an object or members.
     pub(super) fn named(context: &Context<'a>, namespace: &'a str, name: &'a str) -> Self {
         let of_label = |label| Some(context.pods().by_label_in(namespace, label, name));
-        Self::new(context, namespace, name, LABELS.map(of_label))
+        let mut group = Self::new(context, namespace, name, LABELS.map(of_label));
+        let second = group.members[1].iter().flat_map(PodSet::iter);
+        group.strangers =
+            second.filter(|member| member.pod.labels.label(POD_GROUP_LABEL).is_some()).collect();
+        group
     }
 
     fn new(
@@ -147,6 +156,7 @@ impl<'a> Group<'a> {
             object: found.map(|(_, object)| object),
             kind: found.map_or(PodGroup::ID, |(kind, _)| kind),
             members,
+            strangers: Vec::new(),
             counts_completed: context.fixes.completed_members,
         }
     }
@@ -158,24 +168,34 @@ impl<'a> Group<'a> {
 
     /// The members that wait at Permit. Where none does, nobody is looked at.
     pub(super) fn at_permit(&self) -> impl Iterator<Item = &'a StandingPod> {
-        let waits = self.count(Standing::AtPermit) > 0;
-        let members = self.members.iter().flatten().filter(move |_| waits).flat_map(PodSet::iter);
-        members.filter(|member| member.standing == Standing::AtPermit)
+        let members = (self.count(Standing::AtPermit) > 0).then(|| self.members());
+        members.into_iter().flatten().filter(|member| member.standing == Standing::AtPermit)
     }
 
     /// Its members, wherever they stand.
     pub(super) fn members(&self) -> impl Iterator<Item = &'a StandingPod> {
-        self.members.iter().flatten().flat_map(PodSet::iter)
+        let [first, second] = &self.members;
+        let is_member = move |member: &&StandingPod| {
+            self.strangers.is_empty() || member.pod.labels.label(POD_GROUP_LABEL).is_none()
+        };
+        let second = second.iter().flat_map(PodSet::iter).filter(is_member);
+        first.iter().flat_map(PodSet::iter).chain(second)
     }
 
     /// How many members stand there.
     pub(super) fn count(&self, standing: Standing) -> i64 {
-        self.members.iter().flatten().map(|members| members.count(standing) as i64).sum()
+        self.sum(|members| members.count(standing), |stranger| stranger.standing == standing)
     }
 
     /// How many members have scheduling gates.
     pub(super) fn with_gates(&self) -> i64 {
-        self.members.iter().flatten().map(|members| members.count_with_gates() as i64).sum()
+        self.sum(PodSet::count_with_gates, |stranger| !stranger.pod.spec.scheduling_gates.is_empty())
+    }
+
+    /// What both sets count, without the strangers that it is true of.
+    fn sum(&self, count: impl Fn(&PodSet<'a>) -> usize, counts: impl Fn(&StandingPod) -> bool) -> i64 {
+        let counted: usize = self.members.iter().flatten().map(count).sum();
+        counted as i64 - self.strangers.iter().filter(|stranger| counts(stranger)).count() as i64
     }
 
     /// How many members there are that have not run their course.
@@ -193,6 +213,6 @@ impl<'a> Group<'a> {
         if !self.counts_completed {
             return 0;
         }
-        self.members.iter().flatten().map(|members| members.count_succeeded() as i64).sum()
+        self.sum(PodSet::count_succeeded, |stranger| stranger.pod.phase() == PodPhase::Succeeded)
     }
 }

@@ -42,6 +42,8 @@ fn time(context: &Context<'_>, queued: &QueuedPod) -> Timestamp {
     let namespace = &queued.pod.namespace;
     let failures = GroupMemory::of(context).map(|memory| &memory.failed).filter(|failed| !failed.is_empty());
     let failed_at = failures.and_then(|failed| failed.get(&format!("{namespace}/{name}")).copied());
+    // A clock that was set back must not hold it back for as long.
+    let failed_at = failed_at.map(|failed_at| failed_at.min(context.now));
     let made_at = || object_of(context, namespace, name).map(made);
     failed_at.or_else(made_at).unwrap_or_else(own)
 }

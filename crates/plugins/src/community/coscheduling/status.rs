@@ -17,6 +17,8 @@ use crate::community::controllers::{OLD_API_GROUP, RETRY_PAUSE, STATUS_PAUSE, no
 
 /// So many statuses are worked out at a time.
 const STATUSES_PER_WAKE_MAX: usize = 1000;
+/// No other group is tried again in a step in which so many pods are: no step of a plugin may do much more.
+const ACTIVATIONS_PER_WAKE_MAX: usize = ACTS_PER_STEP_MAX / 4;
 /// A group of more members cannot go together: no step of a plugin may do so much.
 const MIN_MEMBER_MAX: i64 = ACTS_PER_STEP_MAX as i64 - 1;
 /// The `reportingController` of events on PodGroups, as upstream's.
@@ -85,24 +87,24 @@ impl Observe for Coscheduling {
     }
 
     fn woken(&self, context: &Context<'_>, acts: &mut Acts<'_>) {
-        let Some(memory) = acts.recall::<GroupMemory>() else { return };
-        let stale: Vec<String> =
-            memory.stale.iter().take(STATUSES_PER_WAKE_MAX).map(|(name, ())| name.clone()).collect();
+        if acts.recall::<GroupMemory>().is_none() {
+            return;
+        }
         let memory = acts.memory::<GroupMemory>();
         memory.wakes_at = None;
-        let ended = memory.tidy(context.now);
-        let next_end = memory.backed_off.iter().map(|(_, until)| *until).min();
-        for name in &stale {
-            memory.stale.remove(name);
-        }
-        let is_left = !memory.stale.is_empty();
-        if is_left {
+        memory.tidy(context.now);
+        let stale = memory.stale.take(STATUSES_PER_WAKE_MAX);
+        if !memory.stale.is_empty() {
             plan_wake(context.now.after(STATUS_PAUSE), acts);
         }
-        next_end.into_iter().for_each(|end| plan_wake(end, acts));
-        for name in &ended {
-            try_again(context, name, acts);
+        let mut activated = 0;
+        while activated < ACTIVATIONS_PER_WAKE_MAX
+            && let Some(name) = acts.memory::<GroupMemory>().backed_off.take_over(context.now)
+        {
+            activated += try_again(context, &name, acts);
         }
+        let next_end = acts.memory::<GroupMemory>().backed_off.first_end();
+        next_end.into_iter().for_each(|end| plan_wake(end, acts));
         for name in &stale {
             write_status(context, name, acts);
         }
@@ -116,7 +118,7 @@ impl Observe for Coscheduling {
         if conclusion.is_done() || matches!(conclusion, Conclusion::Gone { .. }) {
             return;
         }
-        acts.memory::<GroupMemory>().stale.insert(full_name(key), ());
+        acts.memory::<GroupMemory>().stale.insert(full_name(key));
         plan_wake(context.now.after(RETRY_PAUSE), acts);
     }
 }
@@ -138,8 +140,8 @@ fn forget_pod(pod: &Pod, acts: &mut Acts<'_>) {
 
 /// Has the status of a group looked at soon.
 fn mark_stale(context: &Context<'_>, name: String, acts: &mut Acts<'_>) {
-    if acts.recall::<GroupMemory>().is_none_or(|memory| !memory.stale.contains_key(&name)) {
-        acts.memory::<GroupMemory>().stale.insert(name, ());
+    if acts.recall::<GroupMemory>().is_none_or(|memory| !memory.stale.contains(&name)) {
+        acts.memory::<GroupMemory>().stale.insert(name);
         plan_wake(context.now.after(STATUS_PAUSE), acts);
     }
 }
@@ -153,13 +155,12 @@ pub(super) fn plan_wake(at: Timestamp, acts: &mut Acts<'_>) {
     }
 }
 
-/// The backoff of a group has ended: nothing else would have its members tried.
-fn try_again(context: &Context<'_>, full_name: &str, acts: &mut Acts<'_>) {
-    let Some((namespace, name)) = full_name.split_once('/') else { return };
+/// The backoff of a group has ended: nothing else would have its members tried. How many there are.
+fn try_again(context: &Context<'_>, full_name: &str, acts: &mut Acts<'_>) -> usize {
+    let Some((namespace, name)) = full_name.split_once('/') else { return 0 };
     let group = Group::named(context, namespace, name);
-    for member in group.members().filter(|member| member.standing == Standing::Waiting) {
-        acts.activate(&member.pod.uid);
-    }
+    let waiting = group.members().filter(|member| member.standing == Standing::Waiting);
+    waiting.map(|member| acts.activate(&member.pod.uid)).count()
 }
 
 fn write_status(context: &Context<'_>, full_name: &str, acts: &mut Acts<'_>) {
@@ -172,7 +173,7 @@ fn write_status(context: &Context<'_>, full_name: &str, acts: &mut Acts<'_>) {
     if status == object.status {
         return;
     }
-    let PodGroupStatus { phase, occupied_by, running, succeeded, failed } = &status;
+    let PodGroupStatus { phase, occupied_by, running, succeeded, failed, schedule_start_time: _ } = &status;
     acts.order(Effect::Patch {
         kind: group.kind,
         key: ObjectKey { namespace: namespace.into(), name: name.into() },

@@ -1,7 +1,8 @@
 //! The arguments, the phases, and what the plugin declares. What becomes of groups in time is in `conformance/tests/gangs.rs`.
 
 use serde_json::json;
-use supercargo_testkit::{ReadsCheck, check_points, problems_of};
+use supercargo_model::Standing;
+use supercargo_testkit::{ReadsCheck, TestCluster, check_points, cluster, node, pod, problems_of, trial};
 
 use super::status::{Tally, next};
 use super::*;
@@ -17,6 +18,70 @@ fn it_is_what_it_declares() {
             "spec": { "minMember": 2, "minResources": { "cpu": "4" } },
         }))
         .check();
+}
+
+/// A cluster with a group of so many.
+fn with_group(min_member: i64) -> TestCluster {
+    let cluster = cluster().reading_for(&Coscheduling::new(CoschedulingArgs::default()).reads());
+    cluster.with(node("n1")).with(json!({
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
+        "metadata": { "namespace": "default", "name": "g" }, "spec": { "minMember": min_member },
+    }))
+}
+
+#[test]
+fn the_first_that_waits_has_the_others_tried_whoever_is_bound_or_has_completed() {
+    let member = |name: &str| pod(name).label(POD_GROUP_LABEL, "g");
+    // Where another member stands, whether completed members count, and whether the others are tried.
+    for (other, counts_completed, is_tried) in [
+        (Standing::Waiting, false, true),
+        (Standing::Bound, false, false),
+        (Standing::Bound, true, true),
+        (Standing::Finished, false, true),
+        (Standing::Finished, true, true),
+        (Standing::AtPermit, false, false),
+        (Standing::AtPermit, true, false),
+    ] {
+        let mut cluster = with_group(3);
+        cluster.fixes.completed_members = counts_completed;
+        let on_node = json!({ "spec": { "nodeName": "n1" } });
+        match other {
+            Standing::Bound | Standing::AtPermit => {
+                cluster.put(member("other").with(on_node.clone()));
+                cluster.stand(member("other").with(on_node), other);
+            }
+            Standing::Finished => {
+                let done = json!({ "status": { "phase": "Succeeded" } });
+                cluster.stand(member("other").with(on_node).with(done), other);
+            }
+            Standing::Waiting | Standing::Gated => cluster.stand(member("other"), other),
+        }
+        cluster.stand(member("waiting"), Standing::Waiting);
+        let lines = trial::<Coscheduling>().attempt(&mut cluster, member("first"), "n1").permit();
+        assert!(lines[0].starts_with("waits until"), "{other:?}: {lines:?}");
+        let tried = lines.contains(&"activate: waiting".to_owned());
+        assert_eq!(tried, is_tried, "{other:?}, {counts_completed}: {lines:?}");
+    }
+}
+
+#[test]
+fn a_pod_with_both_labels_counts_once() {
+    let mut cluster = with_group(2);
+    let both = pod("both").label(POD_GROUP_LABEL, "g").label(OLD_POD_GROUP_LABEL, "g");
+    // The new label counts, so this one belongs to another group.
+    let elsewhere = pod("elsewhere").label(POD_GROUP_LABEL, "h").label(OLD_POD_GROUP_LABEL, "g");
+    let old = pod("old").label(OLD_POD_GROUP_LABEL, "g");
+    cluster.stand(both, Standing::Waiting);
+    cluster.stand(elsewhere, Standing::Waiting);
+    let count = |cluster: &TestCluster| {
+        let context = cluster.context();
+        let group = pod_group::Group::named(&context, "default", "g");
+        assert_eq!(group.size(), group.members().count() as i64);
+        group.size()
+    };
+    assert_eq!(count(&cluster), 1);
+    cluster.stand(old, Standing::Waiting);
+    assert_eq!(count(&cluster), 2);
 }
 
 #[test]
