@@ -83,6 +83,10 @@ impl Args for PeaksArgs {
         } else {
             MetricProvider::default().validate(Some(&self.watcher_address), problems);
         }
+        if self.node_power_model.is_empty() {
+            let detail = "the models of nodes by their names; a file that NODE_POWER_MODEL names is not read";
+            problems.required("NodePowerModel", detail);
+        }
     }
 }
 

@@ -45,6 +45,14 @@ fn the_least_added_power_is_best_and_nodes_without_a_word_only_with_the_fix_wors
 #[test]
 fn arguments_that_make_no_sense_are_refused() {
     assert_eq!(problems_of::<Peaks>(args()), [""; 0]);
-    assert_eq!(problems_of::<Peaks>(json!({})).len(), 1);
+    assert_eq!(problems_of::<Peaks>(json!({})).len(), 2);
+    for model in [json!(null), json!({})] {
+        let problems =
+            problems_of::<Peaks>(json!({ "WatcherAddress": "http://load-watcher", "NodePowerModel": model }));
+        assert!(
+            problems.len() == 1 && problems[0].starts_with("NodePowerModel: Required value"),
+            "{problems:?}"
+        );
+    }
     assert_eq!(problems_of::<Peaks>(json!({ "watcherAddress": "http://load-watcher" })).len(), 1);
 }
