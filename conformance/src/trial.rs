@@ -177,7 +177,10 @@ impl<'c> Trial<'c> {
             }
             let decoded = self.decoder.decode(object.get());
             let decoded = decoded.map_err(|error| CaseError::Object { index, error })?;
-            if let Decoded::Pod(words) = &decoded {
+            // A pod that has a node is no nominee, and may be one of the victims.
+            if let Decoded::Pod(words) = &decoded
+                && words.node_name().is_none()
+            {
                 // What is told again as it was is no news.
                 self.scheduler.remove(&decoded, self.now);
                 self.scheduler.put(Decoded::Pod(words.clone()), self.now);

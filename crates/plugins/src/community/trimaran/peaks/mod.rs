@@ -84,7 +84,8 @@ impl Args for PeaksArgs {
             MetricProvider::default().validate(Some(&self.watcher_address), problems);
         }
         if self.node_power_model.is_empty() {
-            problems.required("NodePowerModel", "the model of each node by its name, with k0, k1 and k2");
+            let detail = "the models of nodes by their names; a file that NODE_POWER_MODEL names is not read";
+            problems.required("NodePowerModel", detail);
         }
     }
 }

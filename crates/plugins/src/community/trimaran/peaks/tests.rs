@@ -46,11 +46,13 @@ fn the_least_added_power_is_best_and_nodes_without_a_word_only_with_the_fix_wors
 fn arguments_that_make_no_sense_are_refused() {
     assert_eq!(problems_of::<Peaks>(args()), [""; 0]);
     assert_eq!(problems_of::<Peaks>(json!({})).len(), 2);
-    for models in [json!({}), json!(null)] {
-        let mut args = args();
-        args["NodePowerModel"] = models;
-        let problems = problems_of::<Peaks>(args);
-        assert!(!problems.is_empty() && problems[0].contains("NodePowerModel"), "{problems:?}");
+    for model in [json!(null), json!({})] {
+        let problems =
+            problems_of::<Peaks>(json!({ "WatcherAddress": "http://load-watcher", "NodePowerModel": model }));
+        assert!(
+            problems.len() == 1 && problems[0].starts_with("NodePowerModel: Required value"),
+            "{problems:?}"
+        );
     }
     assert_eq!(problems_of::<Peaks>(json!({ "watcherAddress": "http://load-watcher" })).len(), 1);
 }
