@@ -61,7 +61,7 @@ impl Spans {
     /// All end that much earlier, or later: they last as long as they would have.
     pub(super) fn clock_was_set(&mut self, seconds: i64) {
         let mut moved = SharedMap::default();
-        for (name, until) in self.by_name.iter() {
+        for (name, until) in &self.by_name {
             moved.insert(name.clone(), until.moved(seconds));
         }
         *self = Spans::from(moved);
@@ -71,7 +71,7 @@ impl Spans {
 impl From<SharedMap<String, Timestamp>> for Spans {
     fn from(by_name: SharedMap<String, Timestamp>) -> Self {
         let mut by_end = SharedMap::default();
-        for (name, until) in by_name.iter() {
+        for (name, until) in &by_name {
             by_end.insert((*until, name.clone()), ());
         }
         Spans { by_name, by_end }
