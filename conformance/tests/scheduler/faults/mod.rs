@@ -267,7 +267,7 @@ fn planted_bugs_are_found() {
     use supercargo_engine::planted::{Bug, plant};
 
     /// Within so many runs.
-    const SEEDS_MAX: u64 = 500;
+    const SEEDS_MAX: u64 = 200;
     type MakeChecker = fn() -> Box<dyn Checker>;
     let planted: [(Bug, MakeChecker); 8] = [
         (Bug::NextBinderAtOnce, || Box::new(checkers::OneBinding)),

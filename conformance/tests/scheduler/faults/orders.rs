@@ -75,8 +75,8 @@ pub(super) fn fault(kind: OrderKind, draw: &mut Draw) -> Fault {
     // Orders that matter more, or are rare, fail more often than others.
     let among = match kind {
         OrderKind::Evict | OrderKind::ExtenderBind | OrderKind::Status => 8,
-        OrderKind::Bind => 10,
-        OrderKind::ExtenderFilter | OrderKind::PreBindWrite | OrderKind::LookUp => 14,
+        OrderKind::Bind | OrderKind::PreBindWrite => 10,
+        OrderKind::ExtenderFilter | OrderKind::LookUp => 14,
     };
     match draw.below(among) {
         0 => Fault::Refused,
