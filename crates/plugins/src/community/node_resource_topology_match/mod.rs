@@ -92,8 +92,8 @@ const STALE: &str = "invalid node topology data";
 /// - A pod that is gone is no longer taken off its node's zones, and if it was the last, the newest topology counts. A node without pods is
 ///   believed by the fingerprint of no pods; upstream leaves it alone for ever if another scheduler gave it a pod once. Pods that have run
 ///   their course count for no fingerprint. Pods that the plugin rejected are tried again when a topology counts, or a node is free, again.
-/// - What preemption would free is worked out by the pods that the node has, and not by those that it had at the last look. Victims that
-///   have not started free nothing.
+/// - What preemption would free is worked out by the pods that the node has, and not by those that it had at the last look, nor only after
+///   the first look. Victims that have not started free nothing.
 /// - `BalancedAllocation` gives a node 0 points where less than nothing is left in a zone, so that upstream would go below 0 and fail the pod.
 /// - What is odd about a topology is told by an event on it: there is no node of its name, no zone counts, or, for `LeastNUMANodes`, nobody
 ///   says how far zones are from each other. At most 100 are named.
