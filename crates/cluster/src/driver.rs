@@ -5,6 +5,7 @@
 
 mod asking;
 mod dumping;
+mod extenders;
 mod keeping;
 mod looking;
 mod reloading;
@@ -17,13 +18,10 @@ use std::time::Duration;
 use supercargo_client::{ApiServer, Clock, WriteGate};
 use supercargo_engine::{
     Attempt, Decision, ExtenderSettings, Located, NextTurn, Observer, Order, Pace, QueueEvent, Scheduler,
-    SchedulerOptions, Stopwatch, Surroundings, Ticket,
+    SchedulerOptions, Stopwatch, Surroundings,
 };
 use supercargo_extender::ExtenderClient;
-use supercargo_framework::{
-    AskFailure, EXTENDER_SETTLES_AFTER, Effect, ExtenderAnswer, ExtenderQuestion, PageRequest, Profile,
-    Rendered,
-};
+use supercargo_framework::{Effect, PageRequest, Profile, Rendered};
 use supercargo_model::{Everything, Timestamp};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
@@ -40,6 +38,7 @@ use crate::tasks::Tasks;
 use crate::watch::{WatchEvent, Watched};
 use crate::watches::{Progress, Watches};
 use asking::{Inquirers, begin_to_ask};
+use extenders::Answered;
 use keeping::Keeping;
 pub use looking::KnownCluster;
 use reloading::PendingReload;
@@ -168,9 +167,6 @@ pub struct Driver<O> {
     /// What plugins remember beyond this process.
     keeping: Keeping,
 }
-
-/// What an extender answered to an order.
-type Answered = (Ticket, Result<ExtenderAnswer, AskFailure>);
 
 impl<O: Observer> Driver<O> {
     /// Begins to watch the cluster. Commands come in through the channel.
@@ -445,17 +441,6 @@ impl<O: Observer> Driver<O> {
         (pace, scheduler, LiveSurroundings { observer, clock, performer, heartbeat, log, started: *started })
     }
 
-    fn hear(&mut self, (ticket, answer): Answered) {
-        if let Err(error) = &answer {
-            warn!(err = %error, "An extender gave no answer");
-        }
-        let (now, began) = (self.clock.now(), self.started.elapsed());
-        if let Some(decision) = self.scheduler.answer(ticket, answer, now) {
-            let (pace, scheduler, mut surroundings) = self.parts();
-            pace.tell(scheduler, &decision, began, &mut surroundings);
-        }
-    }
-
     fn give_observations(&mut self) {
         for observation in self.scheduler.take_observations() {
             self.log.observed(&observation);
@@ -474,33 +459,6 @@ impl<O: Observer> Driver<O> {
                 order => self.performer.perform(order),
             }
         }
-    }
-
-    fn ask(&self, ticket: Ticket, extender: usize, question: ExtenderQuestion) {
-        let (client, answered) = (self.extenders.get(extender).cloned(), self.answered.clone());
-        let gate = self.gate.clone();
-        self.tasks.spawn_finite("question to an extender", async move {
-            // An extender may bind the pod, so it is asked under the same condition as the API server.
-            let answer = match (client, gate.pass()) {
-                (_, None) => Err(AskFailure::Answered("this replica does not hold the lease".to_owned())),
-                (None, Some(passage)) => {
-                    passage.answered();
-                    Err(AskFailure::Answered("the configuration has no such extender".to_owned()))
-                }
-                (Some(client), Some(passage)) => {
-                    let binds = matches!(question, ExtenderQuestion::Bind { .. });
-                    let settles_after = if binds { EXTENDER_SETTLES_AFTER } else { Duration::ZERO };
-                    let passage = passage.settling_after(settles_after);
-                    let answer = client.ask(&question).await;
-                    if !matches!(answer, Err(AskFailure::Unanswered(_))) {
-                        passage.answered();
-                    }
-                    answer
-                }
-            };
-            // It is no error if the driver has stopped and takes no answer.
-            let _ = answered.send((ticket, answer));
-        });
     }
 
     async fn obey(&mut self, command: Command) {

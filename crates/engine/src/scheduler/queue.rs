@@ -225,21 +225,6 @@ impl Queue {
         self.order.hear_of(event, &what.change());
     }
 
-    /// A pod that is in the queue, or being tried.
-    pub(super) fn find(&self, uid: &str) -> Option<&Waiting> {
-        self.by_uid.get(uid).map(|slot| self.get(*slot))
-    }
-
-    /// Whether a pod is being tried.
-    pub(super) fn is_in_flight(&self, uid: &str, slot: Slot) -> bool {
-        self.by_uid.get(uid) == Some(&slot) && self.get(slot).place == Place::InFlight
-    }
-
-    /// The slot of a pod that is being tried.
-    pub(super) fn in_flight_slot(&self, uid: &str) -> Option<Slot> {
-        self.by_uid.get(uid).copied().filter(|slot| self.get(*slot).place == Place::InFlight)
-    }
-
     pub(super) fn get(&self, slot: Slot) -> &Waiting {
         at(&self.pods, slot)
     }

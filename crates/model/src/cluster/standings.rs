@@ -3,6 +3,7 @@
 //! Nothing is counted unless somebody declares that it reads it ([`Cluster::count_pods`]). What is counted is part of the
 //! snapshot: a clone shares all groups that have not changed since.
 
+mod group;
 mod group_key;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,8 +14,9 @@ use super::uids::UidSet;
 use super::{Cluster, Snapshot};
 use crate::labels::LabelLookup;
 use crate::object::{KindId, Objects};
-use crate::pod::{Pod, PodPhase};
-use crate::resources::{ResourceSum, Resources};
+use crate::pod::Pod;
+use crate::resources::Resources;
+use group::{Group, PlacedRequests};
 use group_key::{GroupKey, GroupParts, NamesGroup};
 
 /// Where a pod stands on its way.
@@ -122,27 +124,6 @@ struct Places {
     /// Whether it is noted which groups change that have a label in common.
     notes_changes: bool,
     changed: Vec<PodSetId>,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Group {
-    counts: StandingCounts,
-    /// How many of them have scheduling gates.
-    with_gates: usize,
-    /// How many of them have run their course, and well.
-    succeeded: usize,
-    /// Kept by namespace only: nobody reads it by label.
-    placed: Option<PlacedRequests>,
-    /// By UID.
-    pods: BTreeMap<Arc<str>, StandingPod>,
-}
-
-/// What those pods of a group that have a node ask for together.
-#[derive(Clone, Debug, Default)]
-struct PlacedRequests {
-    requests: ResourceSum,
-    /// The same, plainly added up.
-    plain: ResourceSum,
 }
 
 /// What pods that have a node ask for in all namespaces that have an object of one of these kinds.
@@ -469,28 +450,6 @@ impl Book {
     }
 }
 
-impl PlacedRequests {
-    fn add(&mut self, pod: &Pod) {
-        self.requests.add(&pod.requests().resources);
-        self.plain.add(pod.spec.plain_requests());
-    }
-
-    fn subtract(&mut self, pod: &Pod) {
-        self.requests.subtract(&pod.requests().resources);
-        self.plain.subtract(pod.spec.plain_requests());
-    }
-
-    fn add_all(&mut self, other: &PlacedRequests) {
-        self.requests.add_sum(&other.requests);
-        self.plain.add_sum(&other.plain);
-    }
-
-    fn subtract_all(&mut self, other: &PlacedRequests) {
-        self.requests.subtract_sum(&other.requests);
-        self.plain.subtract_sum(&other.plain);
-    }
-}
-
 impl Places {
     /// The group of that place changes, which has a label in common.
     fn note(&mut self, place: usize) {
@@ -507,63 +466,6 @@ fn free_place(groups: &mut Rows<Arc<Group>>, free: &mut Vec<usize>) -> usize {
         groups.push(Arc::default());
         groups.len() - 1
     })
-}
-
-/// Whether a pod has gates in its spec, and so is not bound, even if a plugin opens them.
-fn has_gates(known: &StandingPod) -> bool {
-    !known.pod.spec.scheduling_gates.is_empty()
-}
-
-fn has_succeeded(known: &StandingPod) -> bool {
-    known.pod.phase() == PodPhase::Succeeded
-}
-
-impl Group {
-    fn add(&mut self, known: &StandingPod) {
-        self.count(known);
-        self.pods.insert(known.pod.uid.clone(), known.clone());
-    }
-
-    /// True if no pod is left; then nothing else is, either.
-    fn remove(&mut self, known: &StandingPod) -> bool {
-        if self.pods.remove(&known.pod.uid).is_some() {
-            self.discount(known);
-        }
-        if self.pods.is_empty() {
-            *self = Group::default();
-        }
-        self.pods.is_empty()
-    }
-
-    fn replace(&mut self, before: &StandingPod, now: &StandingPod) {
-        if let Some(pod) = self.pods.get_mut(&now.pod.uid) {
-            pod.clone_from(now);
-            self.discount(before);
-            self.count(now);
-        }
-    }
-
-    fn count(&mut self, known: &StandingPod) {
-        *self.counts.of_mut(known.standing) += 1;
-        self.with_gates += usize::from(has_gates(known));
-        self.succeeded += usize::from(has_succeeded(known));
-        if known.standing.has_node()
-            && let Some(placed) = &mut self.placed
-        {
-            placed.add(&known.pod);
-        }
-    }
-
-    fn discount(&mut self, known: &StandingPod) {
-        *self.counts.of_mut(known.standing) -= 1;
-        self.with_gates -= usize::from(has_gates(known));
-        self.succeeded -= usize::from(has_succeeded(known));
-        if known.standing.has_node()
-            && let Some(placed) = &mut self.placed
-        {
-            placed.subtract(&known.pod);
-        }
-    }
 }
 
 // === impl Snapshot and Cluster ===

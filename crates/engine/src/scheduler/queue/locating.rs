@@ -2,12 +2,27 @@
 
 use supercargo_model::Timestamp;
 
-use super::{Place, Queue, Waiting};
+use super::{Place, Queue, Slot, Waiting};
 use crate::scheduler::queue_context::{Gate, QueueContext};
 use crate::scheduler::replacing::no_profile;
 use crate::scheduler::whereabouts::PodPlace;
 
 impl Queue {
+    /// A pod that is in the queue, or being tried.
+    pub(in crate::scheduler) fn find(&self, uid: &str) -> Option<&Waiting> {
+        self.by_uid.get(uid).map(|slot| self.get(*slot))
+    }
+
+    /// Whether a pod is being tried.
+    pub(in crate::scheduler) fn is_in_flight(&self, uid: &str, slot: Slot) -> bool {
+        self.by_uid.get(uid) == Some(&slot) && self.get(slot).place == Place::InFlight
+    }
+
+    /// The slot of a pod that is being tried.
+    pub(in crate::scheduler) fn in_flight_slot(&self, uid: &str) -> Option<Slot> {
+        self.by_uid.get(uid).copied().filter(|slot| self.get(*slot).place == Place::InFlight)
+    }
+
     /// The pod of that name, if it is in the queue or being tried.
     pub(in crate::scheduler) fn find_named(&self, namespace: &str, name: &str) -> Option<&Waiting> {
         let mut waiting = self.pods.iter().flatten().map(|waiting| &**waiting);
