@@ -23,7 +23,7 @@ use tracing::{info, warn};
 use crate::dialer::connector;
 use crate::material::{Authority, Material};
 use crate::plugin::Credential;
-use crate::pool::{Answer, Pool};
+use crate::pool::{Answer, Pool, Unsent};
 use crate::request::RequestBody;
 use crate::target::{Authorization, Target, Who, read_token};
 
@@ -64,6 +64,17 @@ pub(crate) struct Prepared {
     authorization: Option<HeaderValue>,
     credentials: u64,
     plugin_run: u64,
+}
+
+impl Prepared {
+    /// Makes a request if it may still be sent when there is a connection: see [`Pool::send`].
+    pub(crate) fn send<'a>(
+        &'a self,
+        request: &'a mut Unsent,
+        may_send: &'a (dyn Fn() -> bool + Sync),
+    ) -> impl Future<Output = Result<Response<Answer>, BoxError>> + Send + 'a {
+        self.pool.send(request, may_send)
+    }
 }
 
 impl Connections {
@@ -181,13 +192,8 @@ impl Connections {
         }
     }
 
-    /// Makes a request, to which the credentials are added, if it may still be sent when there is a connection: see [`Pool::send`].
-    pub(crate) async fn send(
-        &self,
-        prepared: &Prepared,
-        mut request: Request<RequestBody>,
-        may_send: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Response<Answer>, BoxError> {
+    /// Adds to a request whom it is for, and the credentials.
+    pub(crate) fn sign(&self, request: &mut Request<RequestBody>, prepared: &Prepared) {
         let headers = request.headers_mut();
         headers.insert(HOST, self.host.clone());
         if let Some(authorization) = &prepared.authorization {
@@ -196,7 +202,6 @@ impl Connections {
         for (name, value) in &self.target.headers {
             headers.append(name, value.clone());
         }
-        prepared.pool.send(request, may_send).await
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -45,6 +45,9 @@ pub(crate) struct Pool {
     idle: Arc<Mutex<Idle>>,
 }
 
+/// A request; none once it is sent.
+pub(crate) type Unsent = Option<Request<RequestBody>>;
+
 /// A request was not sent, since it must not be any more.
 #[derive(Debug, thiserror::Error)]
 #[error("not sent")]
@@ -67,9 +70,11 @@ impl Pool {
     /// Makes a request on a connection that is idle, or else on a new one. A connection that turns out to be closed before it has
     /// taken the request is followed by the next. Whether the request may be sent is asked right before that, and not before a connection was
     /// made, which takes its time.
+    ///
+    /// The request stays with the caller until it is sent: each future that it is handed on by would have room for two of them.
     pub(crate) async fn send(
         &self,
-        mut request: Request<RequestBody>,
+        request: &mut Unsent,
         may_send: &(dyn Fn() -> bool + Sync),
     ) -> Result<Response<Answer>, BoxError> {
         let mut waiting =
@@ -79,7 +84,8 @@ impl Pool {
             let is_new = reused.is_none();
             let mut connection = match reused {
                 Some(connection) => connection,
-                None => self.connect(&mut waiting).await?,
+                // Boxed, since it is rare and large, and every request is as large as its largest part.
+                None => Box::pin(self.connect(&mut waiting)).await?,
             };
             waiting.generation = connection.generation;
             if !may_send() {
@@ -96,7 +102,7 @@ impl Pool {
                     });
                 }
                 Err(mut error) => match error.take_message() {
-                    Some(unsent) if !is_new => request = unsent,
+                    Some(unsent) if !is_new => *request = Some(unsent),
                     _ => {
                         waiting.is_answered = true;
                         return Err(error.into_error().into());
@@ -194,8 +200,9 @@ impl Connection {
 
     async fn exchange(
         &mut self,
-        request: Request<RequestBody>,
+        request: &mut Unsent,
     ) -> Result<Response<Incoming>, TrySendError<Request<RequestBody>>> {
+        let request = request.take().expect("it is sent once, or came back");
         let mut response = pin!(self.sender.try_send_request(request));
         poll_fn(|context| {
             self.drive(context);

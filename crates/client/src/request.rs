@@ -301,7 +301,7 @@ impl ApiServer {
             Way::Connections(connections) => connections,
             Way::Service(service) => {
                 let request = self.request(call, call.path.parse().map_err(http::Error::from))?;
-                let answer = timeout(patience, service.clone().oneshot(request)).await;
+                let answer = timeout(patience, Box::pin(service.clone().oneshot(request))).await;
                 return self.received(call, patience, answer).map(|response| response.map(Either::Right));
             }
         };
@@ -314,8 +314,9 @@ impl ApiServer {
                 server: connections.address().to_owned(),
                 reason,
             })?;
-            let request = self.request(call, connections.uri(&call.path))?;
-            let answer = timeout(patience, connections.send(&prepared, request, &may_send)).await;
+            let mut request = self.request(call, connections.uri(&call.path))?;
+            connections.sign(&mut request, &prepared);
+            let answer = timeout(patience, prepared.send(&mut Some(request), &may_send)).await;
             let response = self.received(call, patience, answer)?;
             let is_refused = response.status() == StatusCode::UNAUTHORIZED && connections.refused(&prepared);
             if !is_refused || !is_first {

@@ -6,11 +6,13 @@
 //! one round trip after the end of the lease.
 
 use std::fmt;
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use supercargo_model::Timestamp;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until};
 
 use crate::clock::Clock;
@@ -41,22 +43,24 @@ pub enum Tenure {
 pub struct WriteGate {
     tenure: watch::Receiver<Tenure>,
     clock: Clock,
-    under_way: Arc<watch::Sender<UnderWay>>,
+    under_way: Arc<UnderWay>,
 }
 
 /// The writes that were let through and may still be carried out.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct UnderWay {
     /// How many are waited for.
-    count: usize,
+    count: AtomicUsize,
+    /// Told when none is waited for any more.
+    none_left: Notify,
     /// When the last of those that were given up without an answer is surely over.
-    settled: Option<Instant>,
+    settled: Mutex<Option<Instant>>,
 }
 
 /// A write that was let through. One that is dropped without an answer was cut off, and may yet be carried out for some time.
 #[derive(Debug)]
 pub struct Passage {
-    under_way: Arc<watch::Sender<UnderWay>>,
+    under_way: Arc<UnderWay>,
     settles_after: Duration,
     is_answered: bool,
 }
@@ -110,7 +114,7 @@ impl WriteGate {
     /// Lets a write pass, if the gate is open.
     pub fn pass(&self) -> Option<Passage> {
         // Counted first: whoever closes the gate and then sees that nothing is under way can rely on it.
-        self.under_way.send_modify(|under_way| under_way.count += 1);
+        self.under_way.count.fetch_add(1, Ordering::SeqCst);
         let under_way = self.under_way.clone();
         let passage = Passage { under_way, settles_after: SETTLES_AFTER, is_answered: false };
         if self.is_open() {
@@ -123,16 +127,27 @@ impl WriteGate {
     /// Waits until no write is under way, and none that was cut off can still be carried out. Whoever has closed the gate before, or
     /// lets nobody write any more, knows then that nothing is written.
     pub async fn quiet(&self) {
-        let mut under_way = self.under_way.subscribe();
         loop {
-            // The gate has a sender itself, so the channel does not close.
-            let settled =
-                under_way.wait_for(|writes| writes.count == 0).await.ok().and_then(|writes| writes.settled);
+            let mut none_left = pin!(self.under_way.none_left.notified());
+            // From here on it is told, also before it is waited for.
+            none_left.as_mut().enable();
+            if self.under_way.count.load(Ordering::SeqCst) > 0 {
+                none_left.await;
+                continue;
+            }
+            let settled = *self.under_way.settled();
             match settled.filter(|settled| *settled > Instant::now()) {
                 None => return,
                 Some(settled) => sleep_until(settled).await,
             }
         }
+    }
+}
+
+impl UnderWay {
+    /// It is right after each change: a panic elsewhere does not spoil it.
+    fn settled(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.settled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -152,12 +167,15 @@ impl Passage {
 
 impl Drop for Passage {
     fn drop(&mut self) {
-        self.under_way.send_modify(|under_way| {
-            under_way.count -= 1;
-            if !self.is_answered {
-                under_way.settled = under_way.settled.max(Some(Instant::now() + self.settles_after));
-            }
-        });
+        let UnderWay { count, none_left, settled: _ } = &*self.under_way;
+        if !self.is_answered {
+            let mut settled = self.under_way.settled();
+            *settled = settled.max(Some(Instant::now() + self.settles_after));
+        }
+        // Last, so that whoever sees that none is left sees until when one may be carried out.
+        if count.fetch_sub(1, Ordering::SeqCst) == 1 {
+            none_left.notify_waiters();
+        }
     }
 }
 

@@ -25,7 +25,8 @@ const BACKOFF: BackoffLimits = BackoffLimits {
 /// Knows how to tell the server.
 #[derive(Debug)]
 pub(crate) struct Sink {
-    server: ApiServer,
+    /// Shared by all events: a copy is counted in several places.
+    server: Arc<ApiServer>,
     chance: Chance,
     /// The server has events only in the core group.
     is_core: Arc<AtomicBool>,
@@ -33,7 +34,7 @@ pub(crate) struct Sink {
 
 impl Sink {
     pub(crate) fn new(server: ApiServer, chance: Chance) -> Self {
-        Sink { server, chance, is_core: Arc::default() }
+        Sink { server: Arc::new(server), chance, is_core: Arc::default() }
     }
 
     /// The same for another event. Its waits between retries are its own, so that events which fail together are not
@@ -72,7 +73,8 @@ impl Sink {
             Err(error) if error.code() == Some(409) => Ok(()),
             // That the namespace is not there is said with the same number.
             Err(error) if error.code() == Some(404) && self.group() != EventGroup::Core => {
-                if is_served(&self.server, EventGroup::Events.kind()).await? {
+                // Boxed, since it is rare and large, and what tells an event is as large as its largest part.
+                if Box::pin(is_served(&self.server, EventGroup::Events.kind())).await? {
                     return Err(error);
                 }
                 info!("the server does not serve events.k8s.io/v1, events go to the core group");

@@ -6,20 +6,20 @@
 mod queues;
 mod requests;
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
 use supercargo_api::Recorder;
 use supercargo_engine::{Order, PerformCounts, Ticket};
 use supercargo_framework::{Conclusion, Effect, Subject};
 use supercargo_model::Pod;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use tracing::{debug, error, warn};
 
 use crate::backoff::Chance;
@@ -179,7 +179,7 @@ enum EventsPhase {
     /// There are none.
     Nothing,
     /// They wait for others.
-    Gathering { until: Instant },
+    Gathering,
     /// They are told until there are none left.
     Telling,
 }
@@ -206,12 +206,10 @@ impl Dispatcher {
     async fn run(mut self, mut orders: mpsc::UnboundedReceiver<Order>) {
         let mut series = interval(SERIES_INTERVAL);
         series.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // One timer, set when gathering begins: this loop turns several times for each pod.
+        let mut gathered = pin!(sleep(Duration::ZERO));
         let mut is_open = true;
         while is_open || !self.running.is_empty() {
-            let gathered = match self.events {
-                EventsPhase::Gathering { until } => Some(until),
-                EventsPhase::Nothing | EventsPhase::Telling => None,
-            };
             tokio::select! {
                 biased;
                 // A panic ends this task, and the process with it: whether the request was carried out is not known, nor whether what
@@ -228,13 +226,17 @@ impl Dispatcher {
                     let calls = self.recorder.finish_old(self.clock.now());
                     self.queues.push_calls(calls);
                 }
-                () = sleep_until(gathered.unwrap_or_else(Instant::now)), if gathered.is_some() => {}
+                () = &mut gathered, if self.events == EventsPhase::Gathering => self.events = EventsPhase::Telling,
             }
             // However much is going on, what is most urgent is known before the next request is made.
             while let Ok(order) = orders.try_recv() {
                 self.take(order);
             }
-            self.events = self.events_phase(is_open);
+            let phase = self.events_phase(is_open);
+            if phase == EventsPhase::Gathering && self.events != phase {
+                gathered.as_mut().reset(Instant::now() + EVENTS_GATHERED_FOR);
+            }
+            self.events = phase;
             self.start();
         }
     }
@@ -244,8 +246,7 @@ impl Dispatcher {
             _ if !self.queues.has_events() => EventsPhase::Nothing,
             // Nothing else will come.
             _ if !is_open => EventsPhase::Telling,
-            EventsPhase::Nothing => EventsPhase::Gathering { until: Instant::now() + EVENTS_GATHERED_FOR },
-            EventsPhase::Gathering { until } if until <= Instant::now() => EventsPhase::Telling,
+            EventsPhase::Nothing => EventsPhase::Gathering,
             phase => phase,
         }
     }
@@ -327,8 +328,9 @@ impl Dispatcher {
         about: Option<Arc<Pod>>,
         work: impl Future<Output = Conclusion> + Send + 'static,
     ) {
-        let work = async move { Done { lane, ticket, about, outcome: OrderOutcome::Ended(work.await) } };
-        self.running.push(Box::pin(work));
+        // Mapped, and not awaited in a future around it, which would have room for it twice.
+        let done = move |conclusion| Done { lane, ticket, about, outcome: OrderOutcome::Ended(conclusion) };
+        self.running.push(Box::pin(work.map(done)));
     }
 
     fn finish(&mut self, done: Done) {

@@ -1,5 +1,6 @@
 //! The requests that carry out an order.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -24,14 +25,15 @@ const STATUS_BACKOFF: BackoffLimits = BackoffLimits {
 /// Knows how to ask for things.
 #[derive(Debug)]
 pub(super) struct Requests {
-    server: ApiServer,
+    /// Shared by all orders: a copy is counted in several places.
+    server: Arc<ApiServer>,
     clock: Clock,
     chance: Chance,
 }
 
 impl Requests {
     pub(super) fn new(server: ApiServer, clock: Clock, chance: Chance) -> Self {
-        Requests { server, clock, chance }
+        Requests { server: Arc::new(server), clock, chance }
     }
 
     /// The same for another order. Its waits between retries are its own, so that orders which fail together are not
