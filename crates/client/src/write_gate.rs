@@ -15,8 +15,8 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::clock::Clock;
 
-/// A write that was given up without an answer may still be carried out for so long: the API server ends a request soon after its
-/// connection is closed.
+/// A write that was given up, or that a gateway or a time-out answered for, may still be carried out for so long: the API server ends a
+/// request soon after its connection is closed.
 const SETTLES_AFTER: Duration = Duration::from_secs(5);
 
 /// Until when this process may write.
@@ -49,11 +49,12 @@ pub struct WriteGate {
 struct UnderWay {
     /// How many are waited for.
     count: usize,
-    /// When the last of those that were given up without an answer is surely over.
+    /// When the last of those that nobody waits for any more is surely over.
     settled: Option<Instant>,
 }
 
-/// A write that was let through. One that is dropped without an answer was cut off, and may yet be carried out for some time.
+/// A write that was let through. One that is dropped was cut off, or answered by somebody who does not know what becomes of it, and may
+/// yet be carried out for some time.
 #[derive(Debug)]
 pub struct Passage {
     under_way: Arc<watch::Sender<UnderWay>>,
@@ -144,7 +145,7 @@ impl Passage {
         self
     }
 
-    /// The write has an answer, or was never sent: it is over.
+    /// The write has an answer that ends it, or was never sent: it is over.
     pub fn answered(mut self) {
         self.is_answered = true;
     }

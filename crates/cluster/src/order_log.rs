@@ -5,7 +5,7 @@ use supercargo_engine::{Decision, Observation, Outcome, Refusal};
 use supercargo_model::Pod;
 use tracing::{error, info, warn};
 
-use crate::limited_log::LimitedLog;
+use supercargo_client::LimitedLog;
 
 /// Writes them. Clones share the limits.
 #[derive(Clone, Debug, Default)]

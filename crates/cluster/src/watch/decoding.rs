@@ -7,7 +7,7 @@ use tracing::warn;
 use super::Watched;
 use super::frames::Frame;
 use super::listing::Listing;
-use crate::limited_log::LimitedLog;
+use supercargo_client::LimitedLog;
 
 /// What comes of reading an object.
 #[derive(Debug)]
