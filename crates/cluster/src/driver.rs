@@ -361,7 +361,8 @@ impl<O: Observer> Driver<O> {
         let WatchEvent { kind, watched, .. } = event;
         let now = self.clock.now();
         match watched {
-            Watched::Began => {}
+            // As long as it is not listed, nothing is scheduled.
+            Watched::Began | Watched::Served => {}
             Watched::Put(object) => {
                 let (event, began) = (self.scheduler.event_of(&object, false), Instant::now());
                 self.scheduler.put(object, now);

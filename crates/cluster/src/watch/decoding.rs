@@ -32,6 +32,13 @@ pub(super) struct UnreadableLog {
     log: LimitedLog,
 }
 
+/// Whether an object is of a kind, as far as it says so at its beginning, where API servers do.
+pub(super) fn is_of_kind(object: Written<'_>, kind: KindId) -> bool {
+    let Written::Json(text) = object else { return true };
+    let said = text.strip_prefix(r#"{"kind":""#);
+    said.is_none_or(|said| said.strip_prefix(kind.kind).is_some_and(|rest| rest.starts_with('"')))
+}
+
 /// The object of an event, and how it is written.
 pub(super) fn decode_event<'a>(
     decoder: &Decoder,
