@@ -43,10 +43,7 @@ async fn a_clock_that_is_set_before_an_event_ends_no_wait_and_draws_none_out() {
     let clock = Clock::from_fn(move || clock.now().moved(offset.load(Ordering::SeqCst)));
     let flags = ["--config=/config.yaml", "--leader-elect=false"];
     let replica = Replica::with_plugins(&server, &flags, &files, clock, plugins);
-    let gave_up = |name: &str| {
-        let status = format!("/pods/{name}/status");
-        server.writes().iter().any(|line| line.contains(&status))
-    };
+    let gave_up = |name: &str| server.is_told_to_wait(name);
     sleep(Duration::from_millis(10_300)).await;
     set.store(3600, Ordering::SeqCst);
     server.add_pod("b");

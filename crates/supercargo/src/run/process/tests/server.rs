@@ -138,6 +138,13 @@ impl Server {
         lock(&self.state).bound.clone()
     }
 
+    /// Whether the scheduler has written into a pod why it waits.
+    pub(super) fn is_told_to_wait(&self, name: &str) -> bool {
+        let path = format!("/pods/{name}/status");
+        let asked = self.fake.requests();
+        asked.iter().any(|asked| asked.path.ends_with(&path) && asked.body.contains("PodScheduled"))
+    }
+
     /// Requests that change something, but for those that are about the lease.
     pub(super) fn writes(&self) -> Vec<String> {
         let writes = self.fake.requests().into_iter().filter(|asked| asked.method != http::Method::GET);
