@@ -158,8 +158,8 @@ impl ApiServer {
     /// The same server for somebody who tries again at times of its own: a request is not made again because the server asks for that,
     /// and how long it asks to wait is told at once.
     #[must_use]
-    pub fn without_asked_retries(&self) -> Self {
-        ApiServer { asked_retries_max: 0, ..self.clone() }
+    pub fn without_asked_retries(self) -> Self {
+        ApiServer { asked_retries_max: 0, ..self }
     }
 
     /// The same server, to which nothing is written unless the gate is open at that moment.

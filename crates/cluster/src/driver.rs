@@ -266,12 +266,12 @@ impl<O: Observer> Driver<O> {
     /// Schedules until `stop` is ready; then what was ordered gets a few seconds to be carried out.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
-        let mut woken = Woken::ByNothing;
+        let mut woken = Woken::Nothing;
         loop {
             let now = Instant::now();
             self.heartbeat.beat_at(now);
             self.note_clock(now);
-            self.take_up(std::mem::replace(&mut woken, Woken::ByNothing)).await;
+            self.take_up(std::mem::replace(&mut woken, Woken::Nothing)).await;
             while let Ok(command) = self.commands.try_recv() {
                 self.obey(command).await;
             }
@@ -304,17 +304,17 @@ impl<O: Observer> Driver<O> {
             woken = tokio::select! {
                 biased;
                 () = &mut stop => break,
-                Some(conclusion) = self.conclusions.recv() => Woken::ByConclusion(conclusion),
-                Some(answered) = self.answers.recv() => Woken::ByAnswer(answered),
-                Some(heard) = self.heard.recv() => Woken::ByQuery(heard),
-                Some(told) = self.inquirers.told.recv() => Woken::ByInquiry(told),
-                Some(event) = self.watched.recv() => Woken::ByWatch(event),
-                Some(command) = self.commands.recv() => Woken::ByCommand(command),
-                () = sleep_until(deadline.unwrap_or_else(far_off)), if deadline.is_some() => Woken::ByDeadline,
-                () = self.gate.changed() => Woken::ByNothing,
-                () = sleep_until(reload_ends.unwrap_or_else(far_off)), if reload_ends.is_some() => Woken::ByNothing,
-                () = self.keeping.due(is_unsaved) => Woken::ByNothing,
-                () = sleep_until(next_report) => Woken::ByNothing,
+                Some(conclusion) = self.conclusions.recv() => Woken::Conclusion(conclusion),
+                Some(answered) = self.answers.recv() => Woken::Answer(answered),
+                Some(heard) = self.heard.recv() => Woken::Query(heard),
+                Some(told) = self.inquirers.told.recv() => Woken::Inquiry(told),
+                Some(event) = self.watched.recv() => Woken::Watch(event),
+                Some(command) = self.commands.recv() => Woken::Command(command),
+                () = sleep_until(deadline.unwrap_or_else(far_off)), if deadline.is_some() => Woken::Deadline,
+                () = self.gate.changed() => Woken::Nothing,
+                () = sleep_until(reload_ends.unwrap_or_else(far_off)), if reload_ends.is_some() => Woken::Nothing,
+                () = self.keeping.due(is_unsaved) => Woken::Nothing,
+                () = sleep_until(next_report) => Woken::Nothing,
             };
         }
         self.watches.abort_all();

@@ -47,7 +47,7 @@ async fn whoever_waits_because_the_server_asks_for_it_says_so() {
     assert_eq!(text.matches("asks to wait").count(), 1, "once for each request: {text}");
 
     let began = Instant::now();
-    let error = server.without_asked_retries().perform(&binding).await.expect_err("once is enough");
+    let error = server.clone().without_asked_retries().perform(&binding).await.expect_err("once is enough");
     assert_eq!((began.elapsed(), error.retry_after().as_secs()), (Duration::ZERO, 30));
     assert_eq!(logged.text(), text, "nobody waits");
 }

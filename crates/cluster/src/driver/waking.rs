@@ -15,15 +15,15 @@ use crate::watch::WatchEvent;
 #[derive(Debug)]
 pub(super) enum Woken {
     /// Nobody has waited, or what there is to do is found at the beginning of a turn.
-    ByNothing,
-    ByConclusion(Concluded),
-    ByAnswer(Answered),
-    ByQuery(QueryHeard),
-    ByInquiry(Told),
-    ByWatch(WatchEvent),
-    ByCommand(Command),
+    Nothing,
+    Conclusion(Concluded),
+    Answer(Answered),
+    Query(QueryHeard),
+    Inquiry(Told),
+    Watch(WatchEvent),
+    Command(Command),
     /// The next deadline of the scheduler has come, if the clock was not set.
-    ByDeadline,
+    Deadline,
 }
 
 impl<O: Observer> Driver<O> {
@@ -38,14 +38,14 @@ impl<O: Observer> Driver<O> {
 
     pub(super) async fn take_up(&mut self, woken: Woken) {
         match woken {
-            Woken::ByNothing => {}
-            Woken::ByConclusion(conclusion) => self.conclude(conclusion),
-            Woken::ByAnswer(answered) => self.hear(answered),
-            Woken::ByQuery(heard) => self.hear_query(heard),
-            Woken::ByInquiry(told) => self.hear_inquiry(told),
-            Woken::ByWatch(event) => self.take(event),
-            Woken::ByCommand(command) => self.obey(command).await,
-            Woken::ByDeadline => self.scheduler.advance(self.clock.now()),
+            Woken::Nothing => {}
+            Woken::Conclusion(conclusion) => self.conclude(conclusion),
+            Woken::Answer(answered) => self.hear(answered),
+            Woken::Query(heard) => self.hear_query(heard),
+            Woken::Inquiry(told) => self.hear_inquiry(told),
+            Woken::Watch(event) => self.take(event),
+            Woken::Command(command) => self.obey(command).await,
+            Woken::Deadline => self.scheduler.advance(self.clock.now()),
         }
     }
 }

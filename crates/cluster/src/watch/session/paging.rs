@@ -18,7 +18,7 @@ impl Session {
             let path = self.page_path(page_objects, pages.next());
             // What the first page has to wait for is told, and the list is tried again. A further one waits, lest everything begin anew.
             let (asked, server) = match pages.next() {
-                "" => (Asked::List, self.server.without_asked_retries()),
+                "" => (Asked::List, self.server.clone().without_asked_retries()),
                 _ => (Asked::NextPage, self.server.clone()),
             };
             let page = match server.fetch(&Call::get(path)).await {

@@ -45,7 +45,7 @@ impl Session {
 
     async fn ask_discovery(&mut self, failure: &Failure) -> Result<Result<bool, String>, Stop> {
         // A server that asks to wait is waited for between two tries of the watch, which are told of.
-        let (server, kind) = (self.server.without_asked_retries(), self.kind());
+        let (server, kind) = (self.server.clone().without_asked_retries(), self.kind());
         let mut answer = pin!(timeout(DISCOVERY_PATIENCE, is_served(&server, kind)));
         let answer = tokio::select! {
             biased;
