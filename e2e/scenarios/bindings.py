@@ -163,6 +163,43 @@ class Bindings(Case):
                 self.assert_bound_once(f"{way}-blind")
         self.assertTrue(scheduler.process.running)
 
+    @ours_only
+    def test_a_gateway_gives_up_and_the_binding_comes_later(self):
+        """It answers for kube-apiserver at once, and forwards the binding two seconds later. The pod is not bound when it is read in
+        between; its room stays taken all the same."""
+        codes = (408, 500, 502, 503, 504)
+        self.create("nodes", *(node(f"late-{code}", cpu="1") for code in codes))
+        wire, met, made = self.meddler(), set(), set()
+
+        def rule(request):
+            for code in codes:
+                if request.binds(f"late-{code}-first") and code not in met:
+                    met.add(code)
+
+                    def late(turn):
+                        # Whatever else is asked has a connection of its own.
+                        turn.handler.close_connection = True
+                        turn.answer(code, Connection="close")
+                        time.sleep(2)
+                        turn.forward().read()
+                        made.add(code)
+                    return late
+
+        wire.rule = rule
+        self.start_scheduler(BACKOFF, port=wire.port)
+        self.create("pods", *(self.pod_for(f"late-{code}", f"late-{code}-first") for code in codes))
+        wait("the gateway has given up", lambda: met == set(codes))
+        self.create("pods", *(self.pod_for(f"late-{code}", f"late-{code}-second") for code in codes))
+        wait("the bindings are made", lambda: made == set(codes))
+        for code in codes:
+            with self.subTest(code):
+                self.assertEqual(self.wait_bound(f"late-{code}-first"), f"late-{code}")
+                self.wait_event(f"late-{code}-second", "FailedScheduling")
+        self.assert_full(*(f"late-{code}" for code in codes))
+        for code in codes:
+            self.assertIsNone(node_of(self.pod(f"late-{code}-second")))
+            self.assert_bound_once(f"late-{code}-first")
+
     def test_an_extender_binds_and_reports_an_error(self):
         """It binds, waits until the watch has told of it, and answers with an error."""
         self.create("nodes", node("extended", cpu="1"))

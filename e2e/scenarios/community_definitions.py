@@ -2,6 +2,7 @@
 as they are there."""
 
 import subprocess
+import threading
 
 from harness import settings
 from harness.case import ours_only
@@ -66,6 +67,43 @@ class Definitions(Community):
         # They are those of the folder.
         again = self.kubectl("apply", "-f", str(printed))
         self.assertEqual([line for line in again.splitlines() if not line.endswith(" unchanged")], [], again)
+
+
+@ours_only
+class Unlisted(Community):
+    definitions = ()
+    plugins = {"multiPoint": {"enabled": [{"name": "CapacityScheduling"}]}}
+
+    def test_a_kind_that_is_installed_and_cannot_be_listed_is_not_empty(self):
+        """A quota comes together with its definition, and every list of quotas fails. Nothing is scheduled past it, and the page says why."""
+        self.create("nodes", node("only", cpu="8"))
+        wire, broken = self.meddler(), threading.Event()
+
+        def rule(request):
+            if broken.is_set() and request.reads("elasticquotas"):
+                return lambda turn: turn.answer(500)
+
+        wire.rule = rule
+        scheduler = self.start(port=wire.port)
+        self.create("pods", pod("early", cpu="1", schedulerName=NAME))
+        self.wait_bound("early")
+        broken.set()
+        self.kubectl("apply", "-f", str(CRDS))
+        self.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=20s")
+        self.create("elasticquotas", elastic_quota({"cpu": "2"}, {"cpu": "2"}))
+        page = lambda: scheduler.get("/readyz?verbose")[1]
+        says = lambda: "waiting for the list of elasticquotas, served again (a test answers 500" in page()
+        wait("/readyz names the kind", says, SECONDS, say=page)
+        self.create("pods", pod("late", cpu="4", schedulerName=NAME))
+        tries = lambda: len(wire.asked(lambda request: request.reads("elasticquotas")))
+        before = tries()
+        wait("the list is tried again", lambda: tries() > before + 1, SECONDS)
+        self.assertIsNone(node_of(self.pod("late")))
+        broken.clear()
+        refused = lambda: [event for event in self.events("late", "FailedScheduling") if "is more than Max" in event["note"]]
+        wait("the quota counts", lambda: refused() or node_of(self.pod("late")), SECONDS)
+        self.assertTrue(refused(), self.why("late"))
+
 
 OLD_GROUP = "scheduling.sigs.k8s.io"
 OLD_LABEL = "pod-group.scheduling.sigs.k8s.io"

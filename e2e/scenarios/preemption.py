@@ -1,6 +1,6 @@
 """An important pod makes others go: the right ones, politely, and takes their place only when they are gone."""
 
-from harness.case import Case
+from harness.case import Case, ours_only
 from harness.objects import budget, condition, node, node_of, pod, priority_class
 from harness.processes import wait
 
@@ -74,6 +74,41 @@ class Preemption(Case):
         where = self.assert_bound_within(1, "urgent", lambda: self.api.delete("pods", "batch-1"))
         self.assertEqual(where, "cheap")
         self.assert_untouched("guarded-0", "middling-0", "batch-0")
+        self.assert_no_node_over()
+
+    @ours_only
+    def test_somebody_between_says_that_a_victim_is_not_there(self):
+        """A proxy answers 404 once, to what the victim is told or to its deletion. Whether it is gone is up to kube-apiserver: it is
+        deleted all the same, and the log says for whom."""
+        self.create("nodes", node("told", cpu="1"), node("deleted", cpu="1"))
+        self.fill(("told-0", "told", "low", "1"), ("deleted-0", "deleted", "low", "1"))
+        wire, met = self.meddler(), set()
+        spoilt = {("PATCH", "/pods/told-0/status"), ("DELETE", "/pods/deleted-0")}
+
+        def rule(request):
+            for method, path in spoilt - met:
+                if request.method == method and request.path.endswith(path):
+                    met.add((method, path))
+                    return lambda turn: turn.answer(404, {"message": "no route"})
+
+        wire.rule = rule
+        backoff = {"podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1}
+        scheduler = self.start_scheduler(backoff, port=wire.port)
+        for name in ("told", "deleted"):
+            where = {"kubernetes.io/hostname": name}
+            self.create("pods", pod(f"urgent-{name}", cpu="1", priority_class="high", nodeSelector=where))
+        for name in ("told", "deleted"):
+            with self.subTest(name):
+                def going():
+                    return self.pod(f"{name}-0")["metadata"].get("deletionTimestamp")
+
+                wait(f"{name}-0 is asked to go", going, 20, say=lambda: self.why(f"urgent-{name}"))
+                self.wait_event(f"{name}-0", "Preempted")
+                self.api.delete("pods", f"{name}-0")
+                self.assertEqual(self.wait_bound(f"urgent-{name}", 20), name)
+                lines = [line for line in scheduler.process.text().splitlines() if "Evicting pod" in line]
+                self.assertTrue(any(f"default/{name}-0" in line and f"urgent-{name}" in line for line in lines), lines)
+        self.assertEqual(met, spoilt)
         self.assert_no_node_over()
 
     def test_a_budget_is_broken_when_nothing_else_helps(self):

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use supercargo_model::KindId;
 
 /// The annotation of the bookmark that ends the list in a stream.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
@@ -69,10 +70,16 @@ pub struct ErrorWords {
 /// A part of a list.
 #[derive(Debug, Deserialize)]
 pub struct PageWords<'a> {
+    /// What the list is of. Objects in lists do not say what they are.
+    #[serde(borrow, default, rename = "apiVersion")]
+    api_version: Cow<'a, str>,
+    #[serde(borrow, default)]
+    kind: Cow<'a, str>,
     /// The version of the list, and where the next part begins.
     pub metadata: PageMetadataWords,
     /// `null` for a list without objects.
-    #[serde(borrow, default)]
+    // A field that is `null` is read as none; with this, one that is missing is not.
+    #[serde(borrow, deserialize_with = "Option::deserialize")]
     pub items: Option<Vec<&'a RawValue>>,
 }
 
@@ -84,6 +91,27 @@ pub struct PageMetadataWords {
     pub resource_version: String,
     /// Where the next part begins; empty after the last.
     pub r#continue: String,
+}
+
+impl<'a> PageWords<'a> {
+    /// Reads a page of a list of this kind. What is not in a list is gone, so nothing else that comes with 200 may pass for one: the page of
+    /// a proxy, a `Status`, or a list of something else.
+    pub fn read(kind: KindId, text: &'a [u8]) -> Result<Self, String> {
+        let page: PageWords<'_> = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        // A custom resource may have another name for its lists than the usual one; its group has a dot.
+        let is_list = page.kind.strip_suffix("List") == Some(kind.kind)
+            || kind.group.contains('.') && page.kind != kind.kind && page.kind != "Status";
+        if !is_list || page.api_version != kind.api_version() {
+            return Err(format!(
+                "a list of {} {} is expected, and this is {:?} {:?}",
+                kind.api_version(),
+                kind.kind,
+                page.api_version,
+                page.kind
+            ));
+        }
+        Ok(page)
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -291,12 +319,47 @@ mod tests {
 
     #[test]
     fn pages_are_taken_apart() {
-        let text = r#"{"kind":"PodList","metadata":{"resourceVersion":"5","continue":"abc"},"items":[{"a":1},{"b":2}]}"#;
-        let page: PageWords<'_> = serde_json::from_str(text).expect("a page");
+        let text = br#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5","continue":"abc"},"items":[{"a":1},{"b":2}]}"#;
+        let page = PageWords::read(KindId::POD, text).expect("a page");
         let items: Vec<_> = page.items.into_iter().flatten().map(RawValue::get).collect();
         assert_eq!((items, &*page.metadata.r#continue), (vec![r#"{"a":1}"#, r#"{"b":2}"#], "abc"));
-        let page: PageWords<'_> =
-            serde_json::from_str(r#"{"metadata":{"resourceVersion":"5"},"items":null}"#).expect("a page");
+        let text = br#"{"metadata":{"resourceVersion":"5"},"items":null,"kind":"PodList","apiVersion":"v1"}"#;
+        let page = PageWords::read(KindId::POD, text).expect("a page");
         assert_eq!((page.items.is_none(), &*page.metadata.resource_version), (true, "5"));
+    }
+
+    #[test]
+    fn what_is_no_list_of_the_kind_is_no_page() {
+        const GROUP: KindId = KindId {
+            group: "scheduling.x-k8s.io",
+            version: "v1alpha1",
+            kind: "PodGroup",
+            plural: "podgroups",
+        };
+        let page = |api_version: &str, kind: &str, items: &str| {
+            format!(
+                r#"{{"apiVersion":"{api_version}","kind":"{kind}","metadata":{{"resourceVersion":"5"}}{items}}}"#
+            )
+        };
+        let items = r#","items":[]"#;
+        for (kind, text, is_page) in [
+            (KindId::POD, page("v1", "PodList", items), true),
+            (KindId::POD, page("v1", "PodList", ""), false),
+            (KindId::POD, page("v1", "Pod", items), false),
+            (KindId::POD, page("v1", "Status", items), false),
+            (KindId::POD, page("v1", "NodeList", items), false),
+            (KindId::POD, page("v2", "PodList", items), false),
+            (KindId::POD, page("meta.k8s.io/v1", "PartialObjectMetadataList", items), false),
+            (KindId::POD, r#"{"metadata":{},"items":[]}"#.to_owned(), false),
+            (KindId::POD, r#"{"metadata":{}}"#.to_owned(), false),
+            (KindId::POD, "<html>welcome</html>".to_owned(), false),
+            (GROUP, page("scheduling.x-k8s.io/v1alpha1", "PodGroupList", items), true),
+            // Named by its definition.
+            (GROUP, page("scheduling.x-k8s.io/v1alpha1", "PodGroups", items), true),
+            (GROUP, page("scheduling.x-k8s.io/v1alpha1", "PodGroup", items), false),
+            (GROUP, page("v1", "PodGroupList", items), false),
+        ] {
+            assert_eq!(PageWords::read(kind, text.as_bytes()).is_ok(), is_page, "{text}");
+        }
     }
 }

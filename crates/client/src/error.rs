@@ -82,6 +82,22 @@ impl RequestError {
             || matches!(self, RequestError::NotLeading { .. } | RequestError::NotLoggedIn { .. })
     }
 
+    /// Whether the request may yet be carried out, although nobody waits for it any more. An answer is no proof that it will not: a
+    /// proxy that gives up waiting (502, 504), and a server whose storage does (500), say so while the write is still on its way.
+    pub fn may_come_yet(&self) -> bool {
+        match self {
+            RequestError::Refused { code, .. } => !ends_request(*code),
+            RequestError::Broken { .. } | RequestError::TimedOut { .. } => !self.is_not_sent(),
+            RequestError::NotLeading { .. } | RequestError::NotLoggedIn { .. } => false,
+        }
+    }
+
+    /// The API server itself says that there is no such object. Others answer 404 as well: a proxy whose server has gone, or one that
+    /// does not know the path.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, RequestError::Refused { code: 404, reason, .. } if reason == "NotFound")
+    }
+
     /// How long the server asked us to wait before we try again; zero if it did not.
     pub fn retry_after(&self) -> Duration {
         match self {
@@ -94,6 +110,11 @@ impl RequestError {
     pub fn is_connection_refused(&self) -> bool {
         matches!(self, RequestError::Broken { is_connection_refused: true, .. })
     }
+}
+
+/// Whether an answer with this status is the end of its request: nothing comes of it later.
+pub(crate) fn ends_request(code: u16) -> bool {
+    !matches!(code, 408 | 500..)
 }
 
 /// How long the server asks us to wait before we try again.

@@ -15,6 +15,7 @@ mod dialer;
 mod environment;
 mod error;
 mod kubeconfig;
+mod limited_log;
 mod limiter;
 mod material;
 mod plugin;
@@ -29,6 +30,8 @@ mod write_gate;
 
 #[cfg(any(test, feature = "test-util"))]
 pub mod fake;
+#[cfg(test)]
+mod logged;
 #[cfg(feature = "test-util")]
 pub mod loopback;
 
@@ -37,6 +40,7 @@ pub use clock::Clock;
 pub use component::ComponentOptions;
 pub use connect::{ConnectError, ConnectOptions, Search, chain, hostname};
 pub use error::RequestError;
+pub use limited_log::{Admission, LOG_INTERVAL, LOG_LINES_MAX, LimitedLog, LogLimiter, Suppressed};
 pub use limiter::RateLimit;
 pub use pool::Answer;
 pub use request::{AnswerBody, ApiServer, RequestBody, SILENCE_MAX, socket_of};

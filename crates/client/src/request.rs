@@ -15,10 +15,12 @@ use supercargo_api::Call;
 use tokio::time::{Instant, sleep, timeout};
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceExt as _};
+use tracing::warn;
 
 use crate::connect::{ConnectError, ConnectOptions, chain};
 use crate::connections::Connections;
-use crate::error::{RequestError, asked_wait, refusal};
+use crate::error::{RequestError, asked_wait, ends_request, refusal};
+use crate::limited_log::LimitedLog;
 use crate::limiter::{RateLimit, TokenBucket};
 use crate::pool::{Answer, Withheld};
 use crate::rights::MissingRights;
@@ -52,6 +54,9 @@ pub struct ApiServer {
     /// What everything but reading goes through; none if this process writes whatever it likes.
     gate: Option<WriteGate>,
     missing_rights: MissingRights,
+    /// How often a request is made again because the server asks for it.
+    asked_retries_max: u32,
+    log: LimitedLog,
 }
 
 /// How requests get to the server.
@@ -108,6 +113,8 @@ impl ApiServer {
             patience: SILENCE_MAX,
             gate: None,
             missing_rights: MissingRights::default(),
+            asked_retries_max: ASKED_RETRIES_MAX,
+            log: LimitedLog::default(),
         }
     }
 
@@ -146,6 +153,13 @@ impl ApiServer {
     #[must_use]
     pub fn without_limit(&self) -> Self {
         ApiServer { limiter: None, ..self.clone() }
+    }
+
+    /// The same server for somebody who tries again at times of its own: a request is not made again because the server asks for that,
+    /// and how long it asks to wait is told at once.
+    #[must_use]
+    pub fn without_asked_retries(self) -> Self {
+        ApiServer { asked_retries_max: 0, ..self }
     }
 
     /// The same server, to which nothing is written unless the gate is open at that moment.
@@ -251,7 +265,10 @@ impl ApiServer {
             self.wait_for_turn().await;
             let passage = self.pass(call)?;
             let response = self.send(call, self.patience).await;
-            let is_over = response.as_ref().map_or_else(RequestError::is_not_sent, |_| true);
+            let is_over = match &response {
+                Ok(response) => ends_request(response.status().as_u16()),
+                Err(error) => error.is_not_sent(),
+            };
             if let Some(passage) = passage.filter(|_| is_over) {
                 passage.answered();
             }
@@ -264,11 +281,29 @@ impl ApiServer {
             // What may have been made is not made again: the second answer would say that there is one already.
             let asks_for_retry = asked_wait(&response).is_some() && !may_be_done;
             let error = self.refused(call, response).await?;
-            if !asks_for_retry || retries >= ASKED_RETRIES_MAX {
+            if !asks_for_retry || retries >= self.asked_retries_max {
                 return Err(error);
+            }
+            if retries == 0 {
+                self.say_that_it_waits(call, &error);
             }
             sleep(error.retry_after()).await;
             retries += 1;
+        }
+    }
+
+    /// Somebody waits, perhaps for minutes, and hears nothing before the end.
+    fn say_that_it_waits(&self, call: &Call, error: &RequestError) {
+        if self.log.admits("asked-to-wait") {
+            warn!(
+                err = %error,
+                code = error.code(),
+                method = %call.method,
+                path = call.path,
+                seconds = error.retry_after().as_secs(),
+                "The API server asks to wait; the request is made again after that, {} times at most",
+                self.asked_retries_max
+            );
         }
     }
 

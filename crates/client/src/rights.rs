@@ -17,9 +17,6 @@ const RULES_MAX: usize = 64;
 /// How long a rule counts as missing after a refusal. A write that nobody needs any more is not tried again, and a scheduler must not
 /// be unready for ever because of it; one that is needed is tried again sooner.
 const MISSING_FOR: Duration = Duration::from_secs(30);
-/// What the API server says if a role lacks a rule. Others are forbidden for other reasons, such as a namespace that ends.
-const LACKS_RULE: &str = "cannot";
-
 /// The rules that were found missing of late, and not found to be there since. Clones are the same.
 #[derive(Clone, Debug, Default)]
 pub struct MissingRights(Arc<Missing>);
@@ -59,7 +56,7 @@ impl MissingRights {
 
     /// The server has refused a request with 403, in these words; the rule that is missing, if it is known.
     pub(crate) fn refused(&self, method: &Method, path: &str, message: &str) -> Option<String> {
-        let rule = Rule::of(method, path).filter(|_| message.contains(LACKS_RULE))?;
+        let rule = Rule::of(method, path).filter(|rule| rule.is_missed_in(message))?;
         let words = rule.to_string();
         let mut rules = self.0.rules.lock().unwrap_or_else(PoisonError::into_inner);
         if rules.len() < RULES_MAX || rules.contains_key(&rule) {
@@ -89,6 +86,14 @@ impl fmt::Display for Rule {
 }
 
 impl Rule {
+    /// Whether the API server says in these words that a role lacks the rule. Requests are forbidden for other reasons as well, for which
+    /// no rule helps: a namespace that ends, or a webhook that says in words of its own what one cannot do.
+    fn is_missed_in(&self, message: &str) -> bool {
+        let Rule { group, resource, verb } = self;
+        let lacks = format!("\" cannot {verb} resource \"{resource}\" in API group \"{group}\"");
+        message.split_once("User \"").is_some_and(|(_, after)| after.contains(&lacks))
+    }
+
     /// The rule that allows a request; none for lists and watches, and for what is no resource.
     fn of(method: &Method, path: &str) -> Option<Self> {
         let path = path.split('?').next().unwrap_or_default();
@@ -156,6 +161,13 @@ mod tests {
     async fn a_right_is_missing_until_it_is_used_or_no_longer_asked_for() {
         let (missing, binding) = (MissingRights::default(), "/api/v1/namespaces/shop/pods/a/binding");
         missing.refused(&Method::POST, binding, "namespace shop is being terminated");
+        missing.refused(
+            &Method::POST,
+            binding,
+            "admission webhook \"hours\" denied the request: you cannot bind at night",
+        );
+        let other = "User \"s\" cannot create resource \"pods/eviction\" in API group \"\"";
+        missing.refused(&Method::POST, binding, other);
         assert_eq!(missing.check(), Ok(()), "no rule helps there");
         let words = "User \"s\" cannot create resource \"pods/binding\" in API group \"\"";
         missing.refused(&Method::POST, binding, words);

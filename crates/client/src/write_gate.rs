@@ -17,8 +17,8 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::clock::Clock;
 
-/// A write that was given up without an answer may still be carried out for so long: the API server ends a request soon after its
-/// connection is closed.
+/// A write that was given up, or that a gateway or a time-out answered for, may still be carried out for so long: the API server ends a
+/// request soon after its connection is closed.
 const SETTLES_AFTER: Duration = Duration::from_secs(5);
 
 /// Until when this process may write.
@@ -53,11 +53,12 @@ struct UnderWay {
     count: AtomicUsize,
     /// Told when none is waited for any more.
     none_left: Notify,
-    /// When the last of those that were given up without an answer is surely over.
+    /// When the last of those that nobody waits for any more is surely over.
     settled: Mutex<Option<Instant>>,
 }
 
-/// A write that was let through. One that is dropped without an answer was cut off, and may yet be carried out for some time.
+/// A write that was let through. One that is dropped was cut off, or answered by somebody who does not know what becomes of it, and may
+/// yet be carried out for some time.
 #[derive(Debug)]
 pub struct Passage {
     under_way: Arc<UnderWay>,
@@ -159,7 +160,7 @@ impl Passage {
         self
     }
 
-    /// The write has an answer, or was never sent: it is over.
+    /// The write has an answer that ends it, or was never sent: it is over.
     pub fn answered(mut self) {
         self.is_answered = true;
     }

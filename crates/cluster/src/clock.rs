@@ -3,31 +3,40 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use supercargo_client::Clock;
 use supercargo_model::Timestamp;
 use tokio::time::Instant;
+use tracing::warn;
 
 /// Notices when the clock on the wall is set, by the clock that nobody sets. Slow corrections are not noticed, and need not be.
+///
+/// It is asked whenever both clocks are read, and reads none itself: that is several times for each pod.
 #[derive(Debug)]
 pub(crate) struct ClockWatch {
-    clock: Clock,
-    seen: (Timestamp, Instant),
+    /// What both clocks said the last time.
+    seen: (Duration, Timestamp),
 }
 
 impl ClockWatch {
-    pub(crate) fn new(clock: Clock) -> Self {
-        let seen = (clock.now(), Instant::now());
-        ClockWatch { clock, seen }
+    /// By the clock that nobody sets so much time has passed, and this is what the clock on the wall says.
+    pub(crate) fn new(elapsed: Duration, now: Timestamp) -> Self {
+        ClockWatch { seen: (elapsed, now) }
     }
 
-    /// By how many whole seconds the clock was set since the last time; 0 if it was not.
-    pub(crate) fn was_set(&mut self) -> i64 {
+    /// By how many whole seconds the clock on the wall was set since the last time; 0 if it was not.
+    ///
+    /// The clock that nobody sets is to be read first: a process that is stopped between the two then takes the other one for set forward for
+    /// a moment, and waits a little longer. Taken for set back, it would let time-outs pass that have not come.
+    pub(crate) fn was_set(&mut self, elapsed: Duration, now: Timestamp) -> i64 {
         const NANOSECONDS: i64 = 1_000_000_000;
-        let (time, instant) = std::mem::replace(&mut self.seen, (self.clock.now(), Instant::now()));
-        let expected = time.after(self.seen.1.saturating_duration_since(instant));
-        let difference = self.seen.0.nanoseconds().saturating_sub(expected.nanoseconds());
+        let (elapsed_before, before) = std::mem::replace(&mut self.seen, (elapsed, now));
+        let expected = before.after(elapsed.saturating_sub(elapsed_before));
+        let difference = now.nanoseconds().saturating_sub(expected.nanoseconds());
         // Rounded to the nearest second.
-        (difference.saturating_add(NANOSECONDS / 2)).div_euclid(NANOSECONDS)
+        let seconds = difference.saturating_add(NANOSECONDS / 2).div_euclid(NANOSECONDS);
+        if seconds != 0 {
+            warn!(seconds, "The clock was set; what waits goes on waiting for as long as it would have");
+        }
+        seconds
     }
 }
 
@@ -39,23 +48,15 @@ pub(crate) fn elapsed() -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn a_clock_that_is_set_is_noticed_once() {
-        let (began, offset) = (Instant::now(), Arc::new(std::sync::atomic::AtomicI64::new(0)));
-        let shift = offset.clone();
-        let base = Timestamp::from_seconds(1_000_000);
-        let clock = Clock::from_fn(move || {
-            base.after(began.elapsed()).moved(shift.load(std::sync::atomic::Ordering::Relaxed))
-        });
-        let mut watch = ClockWatch::new(clock);
+    #[test]
+    fn a_clock_that_is_set_is_noticed_once() {
+        let (began, mut elapsed) = (Timestamp::from_seconds(1_000_000), Duration::ZERO);
+        let mut watch = ClockWatch::new(elapsed, began);
         for (set, expected) in [(0, 0), (3600, 3600), (3600, 0), (-10, -3610), (-10, 0)] {
-            tokio::time::advance(Duration::from_millis(1700)).await;
-            offset.store(set, std::sync::atomic::Ordering::Relaxed);
-            assert_eq!(watch.was_set(), expected);
+            elapsed += Duration::from_millis(1700);
+            assert_eq!(watch.was_set(elapsed, began.after(elapsed).moved(set)), expected);
         }
     }
 }

@@ -9,6 +9,7 @@ mod extenders;
 mod keeping;
 mod looking;
 mod reloading;
+mod waking;
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -25,7 +26,7 @@ use supercargo_framework::{Effect, PageRequest, Profile, Rendered};
 use supercargo_model::{Everything, Timestamp};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
-use tracing::{info, warn};
+use tracing::info;
 
 use crate::backoff::named_seed;
 use crate::clock::{ClockWatch, elapsed};
@@ -43,6 +44,7 @@ use keeping::Keeping;
 pub use looking::KnownCluster;
 use reloading::PendingReload;
 pub use reloading::ReloadRefused;
+use waking::Woken;
 
 /// How long what was ordered may take when the scheduler stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
@@ -195,7 +197,7 @@ impl<O: Observer> Driver<O> {
         );
         let (queries, heard) = begin_to_ask(&scheduler, &server, &clock, own_seed, query_tasks.clone());
         let inquirers = Inquirers::new(server.clone(), query_tasks);
-        let (log, clock_watch) = (OrderLog::default(), ClockWatch::new(clock.clone()));
+        let log = OrderLog::default();
         let store = memories.map(|place| MemoryStore::new(&server, gate.clone(), place));
         let performer = PerformerOptions {
             server,
@@ -210,6 +212,7 @@ impl<O: Observer> Driver<O> {
         let progress = watches.progress();
         // There are no more answers than questions, and the scheduler asks about one pod at a time, and once for each binding.
         let (answered, answers) = mpsc::unbounded_channel();
+        let (started, clock_now) = (Instant::now(), clock.now());
         Driver {
             scheduler,
             observer,
@@ -232,11 +235,11 @@ impl<O: Observer> Driver<O> {
             answered,
             pending: None,
             pace: Pace::new(Duration::ZERO),
-            started: Instant::now(),
+            clock_watch: ClockWatch::new(Duration::ZERO, clock_now),
+            started,
             is_known: false,
             known: watch::Sender::new(false),
             log,
-            clock_watch,
         }
     }
 
@@ -263,8 +266,12 @@ impl<O: Observer> Driver<O> {
     /// Schedules until `stop` is ready; then what was ordered gets a few seconds to be carried out.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
+        let mut woken = Woken::Nothing;
         loop {
-            self.heartbeat.beat();
+            let now = Instant::now();
+            self.heartbeat.beat_at(now);
+            self.note_clock(now);
+            self.take_up(std::mem::replace(&mut woken, Woken::Nothing)).await;
             while let Ok(command) = self.commands.try_recv() {
                 self.obey(command).await;
             }
@@ -294,25 +301,21 @@ impl<O: Observer> Driver<O> {
             let next_report = self.next_report();
             let reload_ends = self.pending.as_ref().map(|pending| pending.until);
             let is_unsaved = self.scheduler.has_unsaved_memories();
-            tokio::select! {
+            woken = tokio::select! {
                 biased;
                 () = &mut stop => break,
-                Some(conclusion) = self.conclusions.recv() => self.conclude(conclusion),
-                Some(answered) = self.answers.recv() => self.hear(answered),
-                Some(heard) = self.heard.recv() => self.hear_query(heard),
-                Some(told) = self.inquirers.told.recv() => self.hear_inquiry(told),
-                Some(event) = self.watched.recv() => self.take(event),
-                () = self.gate.changed() => {}
-                Some(command) = self.commands.recv() => self.obey(command).await,
-                () = sleep_until(deadline.unwrap_or_else(far_off)), if deadline.is_some() => {
-                    self.scheduler.advance(self.clock.now());
-                }
-                // What comes of it is decided at the beginning of the loop.
-                () = sleep_until(reload_ends.unwrap_or_else(far_off)), if reload_ends.is_some() => {}
-                // What there is to do is done at the beginning of the loop.
-                () = self.keeping.due(is_unsaved) => {}
-                () = sleep_until(next_report) => self.report(),
-            }
+                Some(conclusion) = self.conclusions.recv() => Woken::Conclusion(conclusion),
+                Some(answered) = self.answers.recv() => Woken::Answer(answered),
+                Some(heard) = self.heard.recv() => Woken::Query(heard),
+                Some(told) = self.inquirers.told.recv() => Woken::Inquiry(told),
+                Some(event) = self.watched.recv() => Woken::Watch(event),
+                Some(command) = self.commands.recv() => Woken::Command(command),
+                () = sleep_until(deadline.unwrap_or_else(far_off)), if deadline.is_some() => Woken::Deadline,
+                () = self.gate.changed() => Woken::Nothing,
+                () = sleep_until(reload_ends.unwrap_or_else(far_off)), if reload_ends.is_some() => Woken::Nothing,
+                () = self.keeping.due(is_unsaved) => Woken::Nothing,
+                () = sleep_until(next_report) => Woken::Nothing,
+            };
         }
         self.watches.abort_all();
         self.queries.abort_all();
@@ -361,7 +364,8 @@ impl<O: Observer> Driver<O> {
         let WatchEvent { kind, watched, .. } = event;
         let now = self.clock.now();
         match watched {
-            Watched::Began => {}
+            // As long as it is not listed, nothing is scheduled.
+            Watched::Began | Watched::Served => {}
             Watched::Put(object) => {
                 let (event, began) = (self.scheduler.event_of(&object, false), Instant::now());
                 self.scheduler.put(object, now);
@@ -437,8 +441,13 @@ impl<O: Observer> Driver<O> {
 
     /// The pace, the scheduler, and what is around it.
     fn parts(&mut self) -> (&mut Pace, &mut Scheduler, LiveSurroundings<'_, O>) {
-        let Driver { pace, scheduler, observer, clock, performer, heartbeat, log, started, .. } = self;
-        (pace, scheduler, LiveSurroundings { observer, clock, performer, heartbeat, log, started: *started })
+        let Driver {
+            pace, scheduler, observer, clock, clock_watch, performer, heartbeat, log, started, ..
+        } = self;
+        let started = *started;
+        let surroundings =
+            LiveSurroundings { observer, clock, clock_watch, performer, heartbeat, log, started };
+        (pace, scheduler, surroundings)
     }
 
     fn give_observations(&mut self) {
@@ -491,11 +500,6 @@ impl<O: Observer> Driver<O> {
     fn report(&mut self) {
         let began = self.started.elapsed();
         self.log.write_suppressed();
-        let seconds = self.clock_watch.was_set();
-        if seconds != 0 {
-            warn!(seconds, "The clock was set; what waits goes on waiting for as long as it would have");
-            self.scheduler.clock_was_set(seconds);
-        }
         self.observer.performed(self.performer.counts());
         let gauges = self.scheduler.gauges();
         self.queries.statuses().note_facts(&gauges.facts);
@@ -519,6 +523,7 @@ impl<O: Observer> Driver<O> {
 struct LiveSurroundings<'a, O> {
     observer: &'a mut O,
     clock: &'a Clock,
+    clock_watch: &'a mut ClockWatch,
     performer: &'a Performer,
     heartbeat: &'a Heartbeat,
     log: &'a OrderLog,
@@ -532,6 +537,10 @@ impl<O: Observer> Surroundings for LiveSurroundings<'_, O> {
 
     fn elapsed(&self) -> Duration {
         self.started.elapsed()
+    }
+
+    fn clock_was_set(&mut self, elapsed: Duration, now: Timestamp) -> i64 {
+        self.clock_watch.was_set(elapsed, now)
     }
 
     fn has_room(&self) -> bool {

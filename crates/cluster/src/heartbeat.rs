@@ -34,7 +34,13 @@ impl Heartbeat {
 
     /// The loop turns.
     pub fn beat(&self) {
-        self.last_beat.store(milliseconds(self.began.elapsed()), Ordering::Relaxed);
+        self.beat_at(Instant::now());
+    }
+
+    /// The loop turns, at this moment: for a loop that has looked at the clock already.
+    pub(crate) fn beat_at(&self, now: Instant) {
+        let elapsed = now.saturating_duration_since(self.began);
+        self.last_beat.store(milliseconds(elapsed), Ordering::Relaxed);
     }
 
     /// How long ago the last beat was.

@@ -15,7 +15,6 @@ mod clock;
 mod driver;
 mod event_sink;
 mod heartbeat;
-mod limited_log;
 mod memory_store;
 mod order_log;
 mod perform;
@@ -28,11 +27,11 @@ mod watches;
 pub use binder::bind;
 pub use driver::{Command, Driver, DriverOptions, KnownCluster, ReloadRefused, RenderedPage, Replacement};
 pub use heartbeat::{HEARTBEAT_TOLERANCE, Heartbeat};
-pub use limited_log::{Admission, LOG_INTERVAL, LOG_LINES_MAX, LimitedLog, LogLimiter, Suppressed};
 pub use memory_store::MemoriesPlace;
 pub use perform::{Concluded, OrderOutcome, Performer, PerformerOptions};
 pub use queries::{QueryLine, QueryStatuses};
 pub use rest::{end_rest, rest_after_bindings};
+pub use supercargo_client::LimitedLog;
 pub use tasks::{Supervisor, Task, TaskEnd, TaskEndCause, Tasks};
 pub use watch::{
     ListError, ListRequest, NODES, PODS, PODS_NOT_FINISHED, WatchEvent, WatchRequest, Watched, WholeList,

@@ -65,12 +65,18 @@ impl MemoryStore {
     }
 
     /// Reads until that succeeds, or cannot succeed. How long that may take is up to the caller, who is left the last error.
+    ///
+    /// What is not there is overwritten by the next save, so that is believed only if the API server says so twice: one that has just
+    /// started, or another one behind the same balancer, may not have what is there.
     pub(crate) async fn read_at_last(&self, last_error: &mut String) -> Result<Stored, String> {
+        let mut is_confirmed = false;
         loop {
             match self.read().await {
-                Ok(stored) => return Ok(stored),
-                // Who may not read it may not a moment later either.
-                Err(error) if matches!(error.code(), Some(401 | 403)) => return Err(error.to_string()),
+                Ok(stored) if stored.object.is_some() || is_confirmed => return Ok(stored),
+                Ok(_) => is_confirmed = true,
+                // Who may not read it may not a moment later either. Somebody whom the API server does not know (401) may have new
+                // credentials by then.
+                Err(error) if error.code() == Some(403) => return Err(error.to_string()),
                 Err(error) => *last_error = error.to_string(),
             }
             sleep(READ_PAUSE).await;
@@ -134,7 +140,8 @@ impl MemoryStore {
         let call = Call::get(self.path());
         let text = match self.server.fetch(&call).await {
             Ok(text) => text,
-            Err(error) if error.code() == Some(404) => return Ok(Stored::default()),
+            // A proxy that says so knows nothing of the object.
+            Err(error) if error.is_not_found() => return Ok(Stored::default()),
             Err(error) => return Err(error),
         };
         let unreadable = |error: serde_json::Error| self.server.broken(&call, error.to_string());
@@ -165,5 +172,54 @@ fn text_of((name, value): (String, Value)) -> Option<(String, String)> {
     match value {
         Value::String(text) => Some((name, text)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use supercargo_client::fake::{Answer, Fake};
+    use tokio::time::{Instant, timeout};
+
+    use super::*;
+
+    fn not_found() -> Answer {
+        Answer::plain(
+            404,
+            r#"{"kind":"Status","reason":"NotFound","code":404,"message":"configmaps \"m\" not found"}"#,
+        )
+    }
+
+    fn found() -> Answer {
+        Answer::ok(r#"{"metadata":{"name":"m"},"data":{"memory.Counter":"7"}}"#)
+    }
+
+    /// What a predecessor has saved is lost if it is believed too easily that there is nothing.
+    #[tokio::test(start_paused = true)]
+    async fn only_what_the_api_server_says_twice_is_not_there() {
+        let proxy = || Answer::plain(404, "404 page not found");
+        let unknown = || Answer::status(401, "who are you?");
+        let refused = || Answer::status(403, "you may not");
+        type Script = [fn() -> Answer; 4];
+        // What is answered, and what is read after how many requests.
+        let cases: [(Script, &str, usize); 6] = [
+            ([found, found, found, found], "1 entries", 1),
+            ([proxy, found, found, found], "1 entries", 2),
+            ([unknown, unknown, found, found], "1 entries", 3),
+            ([not_found, found, found, found], "1 entries", 2),
+            ([not_found, proxy, not_found, found], "0 entries", 3),
+            ([refused, found, found, found], "you may not", 1),
+        ];
+        for (number, (script, expected, requests)) in cases.into_iter().enumerate() {
+            let fake = Fake::numbered(move |number, _| script[number]());
+            let place = MemoriesPlace { namespace: "n".to_owned(), name: "m".to_owned() };
+            let server = ApiServer::new(fake.service(), None);
+            let store = MemoryStore::new(&server, WriteGate::always_open(), place);
+            let began = Instant::now();
+            let read = timeout(Duration::from_secs(5), store.read_at_last(&mut String::new())).await;
+            let read = read.expect("in time").map(|stored| format!("{} entries", stored.entries.len()));
+            assert_eq!(read.unwrap_or_else(|error| error), expected, "case {number}");
+            assert_eq!(fake.requests().len(), requests, "case {number}");
+            assert_eq!(began.elapsed(), READ_PAUSE * (requests as u32 - 1), "case {number}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use supercargo_engine::{Decision, Observation, Outcome, Refusal};
 use supercargo_model::Pod;
 use tracing::{error, info, warn};
 
-use crate::limited_log::LimitedLog;
+use supercargo_client::LimitedLog;
 
 /// Writes them. Clones share the limits.
 #[derive(Clone, Debug, Default)]
@@ -75,14 +75,16 @@ impl OrderLog {
                 }
             }
             Observation::Evicting { victim, preemptor, node } => {
+                // Every one, at every level: somebody will ask who has deleted the pod.
                 let (pod, preemptor) = (victim.key(), preemptor.key());
-                info!(target: "v2", pod, preemptor, node = &**node, "Evicting pod to make room for a preemptor");
+                info!(pod, preemptor, node = &**node, "Evicting pod to make room for a preemptor");
             }
             Observation::NotEvicted { victim, preemptor, error } => {
                 if self.limited.admits("evict") {
                     error!(
                         err = error,
                         pod = victim.key(),
+                        node = victim.node_name.as_deref(),
                         preemptor = preemptor.key(),
                         "Pod could not be evicted; its preemptor is tried again after a backoff"
                     );
@@ -121,6 +123,16 @@ impl OrderLog {
                     );
                 }
             }
+            Observation::PluginOrderFailed { plugin, order, error } => {
+                if self.limited.admits("plugin-order") {
+                    warn!(
+                        err = error,
+                        plugin,
+                        order,
+                        "What a plugin has ordered was not done; it is told, and may order it again"
+                    );
+                }
+            }
             Observation::FactsExpired { query, facts } => {
                 if self.limited.admits("facts-expired") {
                     warn!(query, facts, "Facts are too old and dropped; plugins go on without them");
@@ -142,10 +154,27 @@ impl OrderLog {
         }
     }
 
-    /// An order that nobody waits for failed: an event that people do not get to see, or what a plugin wanted.
-    pub(crate) fn untold(&self, what: &'static str, about: &str, error: &str) {
-        if self.limited.admits(what) {
-            warn!(err = error, about, "Failed to {what}");
+    /// An event that people do not get to see.
+    pub(crate) fn event_lost(&self, about: &str, error: &str) {
+        if self.limited.admits("record event") {
+            warn!(err = error, about, "Failed to record event; it is not told again");
+        }
+    }
+
+    /// Something that a plugin wanted, and does not wait for.
+    pub(crate) fn change_lost(&self, object: &str, error: &str) {
+        if self.limited.admits("change object") {
+            warn!(err = error, object, "Failed to change object as a plugin wanted; it is not tried again");
+        }
+    }
+
+    /// An extender did not answer, or said that it has failed.
+    pub(crate) fn extender_failed(&self, error: &str) {
+        if self.limited.admits("extender") {
+            warn!(
+                err = error,
+                "An extender gave no answer; its pod is tried again after a backoff, or goes on without it if the extender is ignorable"
+            );
         }
     }
 
@@ -159,6 +188,97 @@ impl OrderLog {
             info!(target: "v2", err = message, pod = pod.key(), node, "Pod was not permitted on its node; waiting");
         } else if self.limited.admits("bind") {
             error!(err = message, pod = pod.key(), node, "Error binding pod; retrying after a backoff");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::{Debug, Write as _};
+    use std::sync::{Arc, Mutex};
+
+    use tracing::field::{Field, Visit};
+    use tracing::{Event, Level, Subscriber};
+    use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+
+    use super::*;
+
+    /// Keeps the lines that are written without `--v`.
+    #[derive(Clone, Default)]
+    struct Shown(Arc<Mutex<Vec<String>>>);
+
+    struct Fields(String);
+
+    impl Visit for Fields {
+        fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+            let _ = write!(self.0, "{field}={value:?} ");
+        }
+    }
+
+    impl<S: Subscriber> Layer<S> for Shown {
+        fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+            let metadata = event.metadata();
+            // Lines of a level of verbosity have a target of that name.
+            if *metadata.level() > Level::INFO || !metadata.target().starts_with("supercargo") {
+                return;
+            }
+            let mut fields = Fields(String::new());
+            event.record(&mut fields);
+            self.0.lock().expect("no panic").push(fields.0);
+        }
+    }
+
+    fn pod(name: &str) -> Arc<Pod> {
+        Arc::new(Pod {
+            namespace: "shop".into(),
+            name: name.into(),
+            node_name: Some("n1".into()),
+            ..Pod::default()
+        })
+    }
+
+    #[test]
+    fn what_fails_and_who_is_deleted_is_written_at_the_default_level() {
+        let (low, high, error) = (|| pod("low"), || pod("high"), || "it broke".to_owned());
+        let (about_low, about_high) = ("pod=\"shop/low\"", "preemptor=\"shop/high\"");
+        for (observation, expected) in [
+            (
+                Observation::Evicting { victim: low(), preemptor: high(), node: "n1".into() },
+                vec![about_low, about_high, "node=\"n1\"", "Evicting pod"],
+            ),
+            (
+                Observation::NotEvicted { victim: low(), preemptor: high(), error: error() },
+                vec![about_low, about_high, "node=\"n1\"", "it broke", "tried again after a backoff"],
+            ),
+            (
+                Observation::BindingUnknown { pod: low(), node: "n1".into(), error: error() },
+                vec![about_low, "node=\"n1\"", "it broke", "the API server is asked"],
+            ),
+            (
+                Observation::LookUpFailed { pod: low(), error: error() },
+                vec![about_low, "it broke", "it is tried again"],
+            ),
+            (
+                Observation::StatusNotWritten { pod: low(), error: error() },
+                vec![about_low, "it broke", "is written again"],
+            ),
+            (
+                Observation::PluginOrderFailed {
+                    plugin: "Gangs",
+                    order: "patch podgroups shop/g".to_owned(),
+                    error: error(),
+                },
+                vec!["plugin=\"Gangs\"", "patch podgroups shop/g", "it broke", "may order it again"],
+            ),
+        ] {
+            let lines = Shown::default();
+            let subscriber = tracing_subscriber::registry().with(lines.clone());
+            tracing::subscriber::with_default(subscriber, || OrderLog::default().observed(&observation));
+            let lines = lines.0.lock().expect("no panic").join("\n");
+            assert!(
+                expected.iter().all(|word| lines.contains(word)),
+                "{lines:?} has not all of {expected:?}"
+            );
         }
     }
 }

@@ -350,10 +350,10 @@ impl Dispatcher {
             match (&done.lane, done.ticket) {
                 // The scheduler says what failed, and what follows from it.
                 (lane, Some(_)) => debug!(?lane, err = error, pod = about, "An order failed"),
-                (Lane::Statuses(_), None) => self.log.untold("update pod status", &about, error),
-                (Lane::Events, None) => self.log.untold("record event", &about, error),
-                (Lane::Writes(key), None) => self.log.untold("change object", key, error),
-                (Lane::LookUps | Lane::Bindings(_), None) => {}
+                (Lane::Events, None) => self.log.event_lost(&about, error),
+                (Lane::Writes(key), None) => self.log.change_lost(key, error),
+                // Somebody waits for these.
+                (Lane::LookUps | Lane::Bindings(_) | Lane::Statuses(_), None) => {}
             }
         }
         self.queues.finished(&done.lane);

@@ -16,8 +16,8 @@ use tracing::{info, warn};
 pub use status::{QueryLine, QueryStatuses};
 
 use crate::backoff::{Backoff, BackoffLimits, Chance};
-use crate::limited_log::LimitedLog;
 use crate::tasks::{Task, Tasks};
+use supercargo_client::LimitedLog;
 
 /// So many answers may wait to be looked at. Who asks waits, too, if there are more.
 const HEARD_WAITING_MAX: usize = 16;

@@ -5,7 +5,8 @@
 //! goes on where it was, and only when the server no longer remembers that place (410 Gone) is everything listed again.
 //!
 //! No connection is waited for longer than [`SILENCE_MAX`](supercargo_client::SILENCE_MAX) without a byte: the server is asked to end
-//! each watch sooner than that, and the next one goes on where it was.
+//! each watch sooner than that, and the next one goes on where it was. A connection that carries bytes and no event, or that is kept open beyond
+//! that end, is not waited for either.
 //!
 //! Events are decoded as they come, from the bytes of the connection into the words that the scheduler reads: pods and nodes from protobuf, if
 //! the server writes it and nobody wants their text, everything else from JSON. An object that
@@ -85,8 +86,10 @@ pub enum Watched {
     Unreadable,
     /// The list is complete. With everything that there is, unless it is the first list and nothing can have vanished.
     Listed(Option<Everything>),
-    /// The server does not serve the kind, as its discovery says: there are no objects of it until a list begins.
+    /// The server does not serve the kind, as its discovery says: there are no objects of it until it is served, or a list begins.
     Unserved,
+    /// The server serves the kind, after it was told that it does not: there may be objects of it, and a list is to come.
+    Served,
     /// The watch does not go on for now; it is tried again by and by, until something else is told.
     Stalled {
         /// Why it does not go on.

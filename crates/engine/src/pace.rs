@@ -61,6 +61,14 @@ pub trait Surroundings {
     /// How much time has passed since some fixed moment, by a clock that is never set.
     fn elapsed(&self) -> Duration;
 
+    /// By how many whole seconds the clock of [`Surroundings::now`] was set since this was last asked, by what both clocks say now: it is
+    /// asked whenever both were read, so that nobody works with a time that was set and times that were not moved along. A clock
+    /// that cannot be set needs no answer.
+    fn clock_was_set(&mut self, elapsed: Duration, now: Timestamp) -> i64 {
+        let _ = (elapsed, now);
+        0
+    }
+
     /// Whether what is ordered for further pods can be carried out soon.
     fn has_room(&self) -> bool;
 
@@ -95,6 +103,10 @@ impl Pace {
         let mut tried = 0;
         while tried < Self::BATCH && surroundings.has_room() {
             let (began, now) = (surroundings.elapsed(), surroundings.now());
+            let seconds = surroundings.clock_was_set(began, now);
+            if seconds != 0 {
+                scheduler.clock_was_set(seconds);
+            }
             if scheduler.next_deadline().is_some_and(|deadline| deadline <= now) {
                 scheduler.advance(now);
             }

@@ -113,7 +113,8 @@ pub enum Conclusion {
     Unknown {
         /// What went wrong.
         error: String,
-        /// The server did answer, and so is done with the request. Otherwise the effect may yet be carried out.
+        /// The server did answer, and so is done with the request. Otherwise the effect may yet be carried out: there was no answer, or a
+        /// gateway or a time-out gave one.
         is_answered: bool,
     },
 }

@@ -101,6 +101,24 @@ async fn absence_conflict_and_failure_are_told_apart() {
     assert!(matches!(store(500, "InternalError").get().await, Err(StoreError::Failed(_))));
 }
 
+/// An election has a retry period of its own; whoever waits inside a request runs into its time limit and cannot say why.
+#[tokio::test(start_paused = true)]
+async fn a_lease_does_not_wait_because_the_server_asks_for_it() {
+    for code in [429, 503] {
+        let router = Router::new().fallback(async move || {
+            let mut response = Response::new(Body::from(failure(code, "TooManyRequests").to_string()));
+            *response.status_mut() = StatusCode::from_u16(code).expect("a status");
+            response.headers_mut().insert("retry-after", "30".parse().expect("a header"));
+            response
+        });
+        let store = ApiLeaseStore::new(ApiServer::new(router, None), "n", "l");
+        let began = tokio::time::Instant::now();
+        assert_eq!(store.get().await, Err(StoreError::Failed("no".to_owned())));
+        assert!(store.update(json!({})).await.is_err());
+        assert_eq!(began.elapsed(), std::time::Duration::ZERO, "{code}");
+    }
+}
+
 #[tokio::test]
 async fn tokens_are_reviewed() {
     let answer = |status: Value| json!({"kind": "TokenReview", "apiVersion": "authentication.k8s.io/v1", "metadata": {}, "spec": {"token": ""}, "status": status});
@@ -184,7 +202,20 @@ async fn the_client_authority_is_followed() {
 /// Whatever the API server forbids shows in one place, from which `/readyz` is answered.
 #[tokio::test]
 async fn every_right_that_is_missing_is_noted() {
-    let forbidden = json!({"kind": "Status", "message": "User \"s\" cannot do that", "reason": "Forbidden"});
+    // In RBAC's words, of everything at once.
+    let words: Vec<String> = [
+        ("create", "tokenreviews", "authentication.k8s.io"),
+        ("create", "subjectaccessreviews", "authorization.k8s.io"),
+        ("get", "configmaps", ""),
+        ("get", "leases", "coordination.k8s.io"),
+        ("create", "leases", "coordination.k8s.io"),
+        ("update", "leases", "coordination.k8s.io"),
+    ]
+    .map(|(verb, resource, group)| {
+        format!("User \"s\" cannot {verb} resource {resource:?} in API group {group:?}")
+    })
+    .into();
+    let forbidden = json!({"kind": "Status", "message": words.join("; "), "reason": "Forbidden"});
     let (server, _) = server(403, forbidden);
     let rule = |group: &str, resource: &str, verb: &str| {
         format!("{{apiGroups: [{group:?}], resources: [{resource:?}], verbs: [{verb:?}]}}")

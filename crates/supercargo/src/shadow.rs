@@ -188,7 +188,7 @@ impl Shadow {
                 let comparisons = self.onlooker.pause(now);
                 self.tell(&comparisons)?;
             }
-            Watched::Began => {}
+            Watched::Began | Watched::Served => {}
             Watched::Put(object) => {
                 let comparisons = self.onlooker.put(object, now);
                 self.tell(&comparisons)?;

@@ -1,5 +1,6 @@
 use super::*;
 use crate::fake::{Answer, Fake, Writer};
+use crate::logged::Logged;
 
 #[tokio::test(start_paused = true)]
 async fn requests_wait_for_their_turn() {
@@ -30,6 +31,42 @@ async fn a_server_that_asks_for_patience_gets_it() {
     let error = server.perform(&Call::get("/".to_owned())).await.expect_err("it never answers");
     assert_eq!((error.code(), error.to_string().as_str()), (Some(429), "slow down"));
     assert_eq!(fake.requests().len(), 11);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_waits_because_the_server_asks_for_it_says_so() {
+    let (logged, _logging) = Logged::begin();
+    let fake = Fake::new(|_| Answer::status(429, "slow down").with_header("retry-after", "30"));
+    let server = ApiServer::new(fake.service(), None);
+    let binding = Call::post("/api/v1/namespaces/shop/pods/web/binding".to_owned(), b"{}".to_vec());
+    let _ = timeout(Duration::from_secs(60), server.perform(&binding)).await;
+    let text = logged.text();
+    for expected in ["slow down", "pods/web/binding", "seconds=30", "code=429"] {
+        assert!(text.contains(expected), "{expected} is missing in {text}");
+    }
+    assert_eq!(text.matches("asks to wait").count(), 1, "once for each request: {text}");
+
+    let began = Instant::now();
+    let error = server.clone().without_asked_retries().perform(&binding).await.expect_err("once is enough");
+    assert_eq!((began.elapsed(), error.retry_after().as_secs()), (Duration::ZERO, 30));
+    assert_eq!(logged.text(), text, "nobody waits");
+}
+
+/// A proxy that gives up waiting answers while the write is still on its way; so does a server whose storage is slow.
+#[tokio::test(start_paused = true)]
+async fn a_write_that_a_gateway_answered_for_may_yet_be_carried_out() {
+    for (code, seconds) in
+        [(201, 0), (404, 0), (409, 0), (429, 0), (408, 5), (500, 5), (502, 5), (503, 5), (504, 5), (524, 5)]
+    {
+        let fake = Fake::new(move |_| Answer::status(code, "an answer"));
+        let gate = WriteGate::always_open();
+        let server = ApiServer::new(fake.service(), None).with_gate(gate.clone());
+        let result = server.perform(&Call::post("/".to_owned(), b"{}".to_vec())).await;
+        assert_eq!(result.is_err_and(|error| error.may_come_yet()), seconds > 0, "{code}");
+        let began = Instant::now();
+        gate.quiet().await;
+        assert_eq!(began.elapsed().as_secs(), seconds, "{code}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use supercargo_engine::{Observer, Ticket};
 use supercargo_framework::{AskFailure, EXTENDER_SETTLES_AFTER, ExtenderAnswer, ExtenderQuestion};
-use tracing::warn;
 
 use super::Driver;
 
@@ -14,7 +13,7 @@ pub(super) type Answered = (Ticket, Result<ExtenderAnswer, AskFailure>);
 impl<O: Observer> Driver<O> {
     pub(super) fn hear(&mut self, (ticket, answer): Answered) {
         if let Err(error) = &answer {
-            warn!(err = %error, "An extender gave no answer");
+            self.log.extender_failed(&error.to_string());
         }
         let (now, began) = (self.clock.now(), self.started.elapsed());
         if let Some(decision) = self.scheduler.answer(ticket, answer, now) {

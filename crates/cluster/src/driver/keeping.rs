@@ -17,9 +17,9 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tracing::{info, warn};
 
 use super::Driver;
-use crate::limited_log::LimitedLog;
 use crate::memory_store::{MemoryStore, Stored, Wrote};
 use crate::tasks::Tasks;
+use supercargo_client::LimitedLog;
 
 /// How long a replica that begins to lead waits for what was saved. After that it schedules without.
 const LOAD_PATIENCE: Duration = Duration::from_secs(5);

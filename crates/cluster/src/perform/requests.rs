@@ -50,8 +50,8 @@ impl Requests {
     pub(super) async fn look_up(&self, pod: &Pod) -> Result<Option<Bytes>, String> {
         match self.server.fetch(&supercargo_api::look_up(pod)).await {
             Ok(found) => Ok(Some(found)),
-            // Only the API server itself gives this reason: the 404 of a proxy says nothing about the pod.
-            Err(RequestError::Refused { code: 404, reason, .. }) if reason == "NotFound" => Ok(None),
+            // The 404 of a proxy says nothing about the pod.
+            Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error.to_string()),
         }
     }
@@ -91,15 +91,18 @@ impl Requests {
         }
     }
 
+    /// Whether a victim is gone is decided by the answer to its deletion, which names its UID: a 404 to what comes before may be that of a
+    /// proxy, and a preemptor would wait for a deletion that nobody has ordered. So there is nothing to look up.
     async fn evict(&mut self, victim: &Pod, preemptor: &Pod) -> Result<(), RequestError> {
         if let Some(call) = supercargo_api::disrupt(victim, preemptor, self.clock.now()) {
             match self.insist(&call).await {
-                Err(error) if is_gone(&error) => return Ok(()),
+                Err(error) if is_replaced(&error) => return Ok(()),
+                Err(error) if error.code() == Some(404) => {}
                 result => result?,
             }
         }
         match self.server.perform(&supercargo_api::delete_pod(victim)).await {
-            Err(error) if is_gone(&error) || error.code() == Some(409) => Ok(()),
+            Err(error) if error.is_not_found() || is_replaced(&error) => Ok(()),
             result => result,
         }
     }
@@ -127,21 +130,21 @@ fn concluded(result: Result<(), RequestError>) -> Conclusion {
     let Err(failed) = result else { return Conclusion::Done };
     let error = failed.to_string();
     match failed.code() {
-        Some(404) => Conclusion::Gone { error },
+        Some(404) if failed.is_not_found() => Conclusion::Gone { error },
         Some(409) => Conclusion::Conflict { error },
-        Some(408 | 429 | 500..) => Conclusion::Unknown { error, is_answered: true },
-        Some(code) => Conclusion::Refused { error, code: Some(code) },
-        None if failed.is_not_sent() => Conclusion::not_done(error),
-        None => Conclusion::Unknown { error, is_answered: false },
+        Some(404 | 429) => Conclusion::Unknown { error, is_answered: true },
+        // Whoever answered may not know what becomes of the request.
+        _ if failed.may_come_yet() => Conclusion::Unknown { error, is_answered: false },
+        code => Conclusion::Refused { error, code },
     }
 }
 
-/// The pod is gone, or gone and replaced by another one of the same name: to a patch with the UID of the old one, the server
-/// says that a UID cannot be changed.
-fn is_gone(error: &RequestError) -> bool {
+/// The pod is gone, and another one has its name. To a patch with the UID of the old one the server says that a UID cannot be changed, to a
+/// deletion that the UID of its precondition is another one.
+fn is_replaced(error: &RequestError) -> bool {
     match error {
-        RequestError::Refused { code: 404, .. } => true,
         RequestError::Refused { code: 422, message, .. } => message.contains("metadata.uid"),
+        RequestError::Refused { code: 409, message, .. } => message.contains("precondition"),
         _ => false,
     }
 }

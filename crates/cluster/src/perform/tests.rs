@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use supercargo_engine::{Order, Ticket};
-use supercargo_framework::{Effect, Nomination, Notice, PodCondition, Subject};
+use supercargo_framework::{Conclusion, Effect, Nomination, Notice, PodCondition, Subject};
 use supercargo_model::{KindId, ObjectKey, Pod, Timestamp};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
@@ -203,26 +203,78 @@ async fn a_victim_is_told_and_then_deleted() {
     assert_eq!(sent[0].json()["status"]["conditions"][0]["lastTransitionTime"], "2026-01-31T12:00:00Z");
     assert_eq!(sent[1].json()["preconditions"]["uid"], "uid-low");
 
-    // Gone already, or gone in between, or replaced.
-    for gone in [
-        |number| if number == 0 { 404 } else { 500 },
-        |number| if number == 0 { 422 } else { 500 },
-        |number| if number == 0 { 200 } else { 404 },
-        |number| if number == 0 { 200 } else { 409 },
-    ] {
-        let mut trial = Trial::new(move |number, _| match gone(number) {
-            200 => Answer::ok("{}"),
-            422 => Answer::status(
-                422,
-                "Pod \"low\" is invalid: metadata.uid: Invalid value: \"uid-low\": field is immutable",
-            ),
-            code => Answer::status(code, "gone"),
-        });
-        assert_eq!(trial.perform(evict()).await, Ok(()));
-    }
     let mut trial = Trial::new(|_, _| Answer::status(403, "pods is forbidden"));
     assert_eq!(trial.perform(evict()).await, Err("pods is forbidden".to_owned()));
     assert_eq!(trial.asked().len(), 1);
+}
+
+/// What an API server says of a pod that is not there.
+fn not_found() -> Answer {
+    Answer::plain(
+        404,
+        r#"{"kind":"Status","reason":"NotFound","code":404,"message":"pods \"low\" not found"}"#,
+    )
+}
+
+fn mismatch() -> Answer {
+    Answer::status(409, "Precondition failed: UID in precondition: uid-low, UID in object meta: uid-other")
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_an_api_server_says_that_a_victim_is_gone() {
+    let proxy = || Answer::plain(404, "404 page not found");
+    let immutable = || {
+        Answer::status(
+            422,
+            "Pod \"low\" is invalid: metadata.uid: Invalid value: \"uid-low\": field is immutable",
+        )
+    };
+    let fine = || Answer::ok("{}");
+    type Case<'a> = (&'a (dyn Fn() -> Answer + Sync), &'a (dyn Fn() -> Answer + Sync), bool, usize);
+    let cases: [Case<'_>; 8] = [
+        // Gone already, gone in between, and replaced by another one.
+        (&not_found, &not_found, true, 2),
+        (&fine, &not_found, true, 2),
+        (&immutable, &fine, true, 1),
+        (&fine, &mismatch, true, 2),
+        // A victim that lives is deleted, whoever said before that it is not there.
+        (&proxy, &fine, true, 2),
+        (&not_found, &fine, true, 2),
+        // Whoever says this knows nothing about pods.
+        (&fine, &proxy, false, 2),
+        (&fine, &|| Answer::status(409, "something else is going on"), false, 2),
+    ];
+    for (number, (patched, deleted, is_done, requests)) in cases.into_iter().enumerate() {
+        let answers = std::sync::Mutex::new(vec![deleted(), patched()]);
+        let mut trial =
+            Trial::new(move |_, _| answers.lock().expect("free").pop().expect("no more requests"));
+        let result = trial.perform(Effect::Evict { victim: pod("low"), preemptor: pod("high") }).await;
+        assert_eq!((result.is_ok(), trial.asked().len()), (is_done, requests), "case {number}: {result:?}");
+    }
+}
+
+/// Room is released too early if an answer is believed to end a binding that is still on its way.
+#[tokio::test(start_paused = true)]
+async fn a_binding_that_a_gateway_answered_for_may_yet_be_made() {
+    let unknown = |is_answered| Conclusion::Unknown { error: "no".to_owned(), is_answered };
+    for (code, expected) in [
+        (404, unknown(true)),
+        (429, unknown(true)),
+        (408, unknown(false)),
+        (500, unknown(false)),
+        (502, unknown(false)),
+        (503, unknown(false)),
+        (504, unknown(false)),
+        (524, unknown(false)),
+        (403, Conclusion::Refused { error: "no".to_owned(), code: Some(403) }),
+        (409, Conclusion::Conflict { error: "no".to_owned() }),
+    ] {
+        let mut trial = Trial::new(move |_, _| Answer::status(code, "no"));
+        trial.performer.perform(Order { ticket: Some(Ticket(1)), effect: bind("web") });
+        let concluded = timeout(PATIENCE, trial.conclusions.recv()).await.expect("it is concluded");
+        let outcome = concluded.expect("the performer goes on").outcome;
+        assert_eq!(outcome, OrderOutcome::Ended(expected), "{code}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

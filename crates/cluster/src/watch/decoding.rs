@@ -7,7 +7,7 @@ use tracing::warn;
 use super::Watched;
 use super::frames::Frame;
 use super::listing::Listing;
-use crate::limited_log::LimitedLog;
+use supercargo_client::LimitedLog;
 
 /// What comes of reading an object.
 #[derive(Debug)]
@@ -30,6 +30,13 @@ pub(super) enum Read {
 pub(super) struct UnreadableLog {
     kind: KindId,
     log: LimitedLog,
+}
+
+/// Whether an object is of a kind, as far as it says so at its beginning, where API servers do.
+pub(super) fn is_of_kind(object: Written<'_>, kind: KindId) -> bool {
+    let Written::Json(text) = object else { return true };
+    let said = text.strip_prefix(r#"{"kind":""#);
+    said.is_none_or(|said| said.strip_prefix(kind.kind).is_some_and(|rest| rest.starts_with('"')))
 }
 
 /// The object of an event, and how it is written.

@@ -8,7 +8,7 @@ use http::header::CONTENT_TYPE;
 use http_body_util::BodyExt;
 use supercargo_api::watch::EventWords;
 use supercargo_client::{AnswerBody, chain, socket_of};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use crate::rest::Listening;
 
@@ -16,6 +16,9 @@ use crate::rest::Listening;
 const FRAME_BYTES_MAX: usize = 32 << 20;
 /// What a server says that it answers in if it is protobuf.
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+/// A frame that is larger may take its time, as long as so much of it comes within the patience. What comes more slowly is no
+/// event, but somebody who keeps a connection busy.
+const PROGRESS_BYTES_MIN: usize = 16 << 10;
 /// The bytes of the length before a message.
 const LENGTH_BYTES: usize = 4;
 
@@ -27,6 +30,8 @@ pub(super) struct Frames {
     chunk: Bytes,
     /// The beginning of a frame that the chunks so far do not complete.
     begun: Vec<u8>,
+    /// The server should have ended the answer long before.
+    ends_by: Instant,
     /// The thread that schedules is told of what comes, if that is what it waits for.
     _listening: Option<Listening>,
 }
@@ -54,12 +59,15 @@ pub(super) enum Frame {
 pub(super) enum FramesError {
     /// The connection broke, or carried something that is no frame.
     Broken(String),
-    /// The connection carried nothing for too long.
+    /// The connection carried nothing for too long, or nothing that comes to a frame.
     Silent,
+    /// The server should have ended the answer long ago.
+    Overdue,
 }
 
 impl Frames {
-    pub(super) fn new(answer: Response<AnswerBody>) -> Self {
+    /// The frames of an answer that is over by then at the latest.
+    pub(super) fn new(answer: Response<AnswerBody>, ends_by: Instant) -> Self {
         let is_protobuf = answer
             .headers()
             .get(CONTENT_TYPE)
@@ -69,19 +77,23 @@ impl Frames {
             body: answer.into_body(),
             chunk: Bytes::new(),
             begun: Vec::new(),
+            ends_by,
             _listening: None,
         }
     }
 
     /// Frames that the thread which schedules waits for when it rests.
-    pub(super) fn awaited(answer: Response<AnswerBody>) -> Self {
+    pub(super) fn awaited(answer: Response<AnswerBody>, ends_by: Instant) -> Self {
         let listening = socket_of(answer.body()).and_then(Listening::to);
-        Frames { _listening: listening, ..Frames::new(answer) }
+        Frames { _listening: listening, ..Frames::new(answer, ends_by) }
     }
 
-    /// The next whole frame; none at the end. A last one without its end was cut, and is left out. Nothing is lost if the
-    /// future is dropped. The patience is for the next bytes, not for the whole frame.
+    /// The next whole frame; none at the end. A last one without its end was cut, and is left out, and so are lines with nothing in
+    /// them. Nothing is lost if the future is dropped. The patience is for the whole frame, or for the next part of a large one: a
+    /// connection that carries a byte now and then tells nothing.
     pub(super) async fn next(&mut self, patience: Duration) -> Result<Option<Frame>, FramesError> {
+        // Until when it is waited, and how much had come then. Nobody looks at a clock while frames are there.
+        let mut waiting: Option<(Instant, usize)> = None;
         loop {
             if let Some(end) = self.end()? {
                 let last = self.chunk.split_to(end);
@@ -91,6 +103,9 @@ impl Frames {
                     self.begun.extend_from_slice(&last);
                     Bytes::from(std::mem::take(&mut self.begun))
                 };
+                if self.notation == Notation::Json && whole.trim_ascii().is_empty() {
+                    continue;
+                }
                 return Ok(Some(self.notation.frame(whole)));
             }
             self.begun.extend_from_slice(&self.chunk);
@@ -98,7 +113,12 @@ impl Frames {
             if self.begun.len() > FRAME_BYTES_MAX {
                 return Err(too_long());
             }
-            match timeout(patience, self.body.frame()).await {
+            let (until, _) = match waiting {
+                Some((until, come)) if self.begun.len() < come + PROGRESS_BYTES_MIN => (until, come),
+                _ => *waiting.insert((Instant::now() + patience, self.begun.len())),
+            };
+            match timeout_at(until.min(self.ends_by), self.body.frame()).await {
+                Err(_) if self.ends_by <= until => return Err(FramesError::Overdue),
                 Err(_) => return Err(FramesError::Silent),
                 Ok(None) => return Ok(None),
                 Ok(Some(Err(error))) => return Err(FramesError::Broken(chain(&*error))),
@@ -180,6 +200,8 @@ mod tests {
     use supercargo_client::fake::{Answer, Fake};
     use supercargo_client::{ApiServer, Call};
 
+    const AGES: Duration = Duration::from_secs(3600);
+
     /// The frames of bytes that come in pieces of a size.
     async fn frames(
         bytes: &'static [u8],
@@ -194,10 +216,10 @@ mod tests {
             answer.with_header("content-type", content_type)
         });
         let answer = ApiServer::new(fake.service(), None).open(&Call::get("/".to_owned())).await;
-        let mut frames = Frames::new(answer.expect("the server is kind"));
+        let mut frames = Frames::new(answer.expect("the server is kind"), Instant::now() + AGES);
         let mut found = Vec::new();
         loop {
-            match frames.next(Duration::MAX).await {
+            match frames.next(AGES).await {
                 Ok(Some(frame)) => found.push(frame),
                 Ok(None) => return Ok(found),
                 Err(error) => return Err(format!("{error:?}")),
@@ -209,8 +231,8 @@ mod tests {
     async fn lines_are_the_same_however_they_come() {
         let line = |text: &'static str| Frame::Line(Bytes::from_static(text.as_bytes()));
         for size in 1..16 {
-            let found = frames(b"one\ntwo\n\nthree\ncut", size, "application/json").await;
-            assert_eq!(found, Ok(["one\n", "two\n", "\n", "three\n"].map(line).into()), "{size}");
+            let found = frames(b"one\ntwo\n\n \r\nthree\ncut", size, "application/json").await;
+            assert_eq!(found, Ok(["one\n", "two\n", "three\n"].map(line).into()), "{size}");
         }
         assert_eq!(frames(b"", 1, "application/json").await, Ok(Vec::new()));
     }
@@ -226,5 +248,34 @@ mod tests {
         }
         let found = frames(b"\xff\0\0\x03one", 3, content_type).await;
         assert!(found.is_err_and(|error| error.contains("more than")));
+    }
+    /// What is waited for is a frame, not a byte.
+    #[tokio::test(start_paused = true)]
+    async fn bytes_that_come_to_no_frame_are_silence() {
+        let patience = Duration::from_secs(45);
+        // How often what comes, how long the whole may take, and what becomes of it after how many seconds.
+        for (piece, every, ends, expected) in [
+            ("x", 10, 3600, "45 s: Err(Silent)"),
+            ("\n", 10, 3600, "45 s: Err(Silent)"),
+            ("x", 10, 20, "20 s: Err(Overdue)"),
+            // A large frame on a slow line, whose end does not come.
+            (&"x".repeat(PROGRESS_BYTES_MIN), 10, 100, "100 s: Err(Overdue)"),
+        ] {
+            let piece = Bytes::from(piece.to_owned());
+            let fake = Fake::new(move |_| {
+                let ((writer, answer), piece) = (Answer::streamed(), piece.clone());
+                tokio::spawn(async move {
+                    while writer.send(Ok(piece.clone())).is_ok() {
+                        tokio::time::sleep(Duration::from_secs(every)).await;
+                    }
+                });
+                answer
+            });
+            let answer = ApiServer::new(fake.service(), None).open(&Call::get("/".to_owned())).await;
+            let began = Instant::now();
+            let ends_by = began + Duration::from_secs(ends);
+            let next = Frames::new(answer.expect("the server is kind"), ends_by).next(patience).await;
+            assert_eq!(format!("{} s: {next:?}", began.elapsed().as_secs()), expected);
+        }
     }
 }

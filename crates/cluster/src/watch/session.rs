@@ -1,5 +1,8 @@
 //! How a watch goes on, whatever happens to its connection.
 
+mod paging;
+mod serving;
+
 use std::time::Duration;
 
 use supercargo_model::{KindId, printable};
@@ -7,16 +10,16 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, info, warn};
 
-use super::decoding::{Read, UnreadableLog, decode, decode_event};
+use super::decoding::{Read, UnreadableLog, decode_event, is_of_kind};
 use super::frames::{Frame, Frames, FramesError};
 use super::listing::Listing;
-use super::pages::{PAGE_OBJECTS, Pages};
+use super::pages::PAGE_OBJECTS;
 use super::stop::{Asked, Failure, Stop, stop_of};
 use super::{Telling, WatchEvent, WatchRequest, Watched};
 use crate::backoff::{Backoff, BackoffLimits, Chance};
 use supercargo_api::path;
-use supercargo_api::watch::{Bookmark, ErrorWords, EventKind, PageWords, Written, resource_version};
-use supercargo_client::{ApiServer, Call, RequestError, SILENCE_MAX};
+use supercargo_api::watch::{Bookmark, ErrorWords, EventKind, resource_version};
+use supercargo_client::{ApiServer, Call, SILENCE_MAX};
 
 /// How long to wait after a failure.
 const BACKOFF: BackoffLimits = BackoffLimits {
@@ -30,10 +33,7 @@ const BACKOFF: BackoffLimits = BackoffLimits {
 const UNANSWERED_WAIT_MAX: Duration = Duration::from_secs(2);
 /// How often we look whether a kind is served by now, such as after its CRD was installed.
 const UNSERVED_INTERVAL: Duration = Duration::from_secs(20);
-/// For how long discovery has to say that a kind of which objects are known is not served, until these are forgotten: a server
-/// that has just started does not know its custom resources yet.
-const UNSERVED_BELIEVED_AFTER: Duration = Duration::from_secs(15);
-/// How often it is asked in that time.
+/// How often discovery is asked again that says of a kind of which objects are known that it is not served.
 const UNSERVED_DOUBT_INTERVAL: Duration = Duration::from_secs(5);
 /// How long the server keeps up a watch that begins with a list: between this and twice this, client-go's number. A list of a
 /// large cluster takes its time.
@@ -50,6 +50,10 @@ const WATCH_TIMEOUT_SPREAD: Duration = Duration::from_secs(10);
 const LIST_SILENCE_MAX: Duration = Duration::from_secs(35);
 /// A watch that ends sooner, without a word, has failed; one that lasts longer works.
 const WATCH_SHORT: Duration = Duration::from_secs(1);
+/// One watch that falls silent is a connection that has died. After so many in a row without a word in between, nobody knows whether
+/// anything is heard at all.
+const SILENCES_TOLD_OF: u32 = 2;
+const SILENT: &str = "watches are answered and then carry nothing, one after the other: what the server tells may get lost on the way";
 /// A server that is silent for so long in the middle of a list may not know how to end one in a stream: that list is read in
 /// pages. The next one is tried in a stream again.
 const STREAMED_LIST_PATIENCE: Duration = Duration::from_secs(30);
@@ -74,6 +78,8 @@ pub(super) struct Session {
     told: Told,
     /// Why the watch does not go on, as it was told; none if it goes on.
     stalled: Option<String>,
+    /// How many watches in a row have begun and then carried nothing.
+    silences: u32,
     /// When a list that was asked for is tried once more.
     retell_at: Option<Instant>,
     unreadable: UnreadableLog,
@@ -159,6 +165,7 @@ impl Session {
             next: Next::List { manner: Manner::Stream, fallback: None },
             told: if request.is_known { Told::Objects } else { Told::Nothing },
             stalled: None,
+            silences: 0,
             retell_at: None,
         }
     }
@@ -202,7 +209,7 @@ impl Session {
         let kind = self.kind().plural;
         let mut wait_min = Duration::ZERO;
         let mut longest = BACKOFF.longest;
-        match stop {
+        match self.look_into(stop).await? {
             Stop::Closed => return Err(Stop::Closed),
             Stop::NotStreamed => {
                 debug!(kind, "the server does not stream this list, it comes in pages");
@@ -221,14 +228,14 @@ impl Session {
             }
             Stop::Unserved => {
                 self.next = Next::List { manner: Manner::Stream, fallback: None };
-                self.report_unserved().await?;
+                self.tell_unserved().await?;
                 return self.wait(UNSERVED_INTERVAL).await;
             }
             Stop::Expired => {
                 info!(kind, "the watch is too old for the server, everything is listed again");
                 self.next = Next::List { manner: Manner::Stream, fallback: None };
             }
-            Stop::Failed(Failure { reason, is_refused, retry_after }) => {
+            Stop::Failed(Failure { reason, is_refused, retry_after, .. }) => {
                 self.stall(reason).await?;
                 (wait_min, longest) =
                     (retry_after, if is_refused { BACKOFF.longest } else { UNANSWERED_WAIT_MAX });
@@ -249,18 +256,6 @@ impl Session {
         warn!(err = %reason, kind, "Cannot watch, trying again");
         self.stalled = Some(reason.clone());
         self.send(Watched::Stalled { reason }).await
-    }
-
-    /// Whether it is too early to believe discovery that the kind is not served.
-    fn doubts(&mut self) -> bool {
-        match self.told {
-            Told::Nothing | Told::Unserved => false,
-            Told::Objects => {
-                self.told = Told::Doubted { since: Instant::now() };
-                true
-            }
-            Told::Doubted { since } => since.elapsed() < UNSERVED_BELIEVED_AFTER,
-        }
     }
 
     fn list_by(&mut self, other: Manner) {
@@ -306,7 +301,7 @@ impl Session {
         }
     }
 
-    async fn open(&self, asked: Asked, server_timeout: Duration, from: &str) -> Result<Frames, Stop> {
+    async fn open(&mut self, asked: Asked, server_timeout: Duration, from: &str) -> Result<Frames, Stop> {
         let path = format!(
             "{}?watch=1&allowWatchBookmarks=true&timeoutSeconds={}{from}{}",
             path::of_kind(self.kind()),
@@ -318,15 +313,17 @@ impl Session {
         } else {
             Call::get(path)
         };
-        match self.server.open(&call).await {
-            Ok(answer) if self.kind() == KindId::POD => Ok(Frames::awaited(answer)),
-            Ok(answer) => Ok(Frames::new(answer)),
-            Err(error) => Err(self.stop_of(asked, error).await),
-        }
-    }
-
-    async fn stop_of(&self, asked: Asked, error: RequestError) -> Stop {
-        stop_of(&self.server, self.kind(), asked, error).await
+        let answer = match self.server.open(&call).await {
+            Ok(answer) => answer,
+            Err(error) => return Err(stop_of(self.kind(), asked, &error)),
+        };
+        self.tell_served().await?;
+        // Whatever comes then, somebody else keeps up the watch.
+        let ends_by = Instant::now() + server_timeout + SILENCE_MAX;
+        Ok(match self.kind() {
+            KindId::POD => Frames::awaited(answer, ends_by),
+            _ => Frames::new(answer, ends_by),
+        })
     }
 
     /// Reads a stream to its end.
@@ -358,7 +355,10 @@ impl Session {
                 }
                 () = sleep_until(started + WATCH_SHORT), if !has_worked && !is_list => {
                     has_worked = true;
-                    self.thrive().await?;
+                    // An answer that begins is no sign of life if others have begun and then told nothing.
+                    if self.silences == 0 {
+                        self.thrive().await?;
+                    }
                     continue;
                 }
             };
@@ -373,10 +373,24 @@ impl Session {
                 Err(FramesError::Silent) => {
                     // Requests must not meet other connections that have died together with this one.
                     self.server.give_up_connections();
+                    self.silences += 1;
+                    if self.silences >= SILENCES_TOLD_OF {
+                        return Err(Stop::broken(SILENT.to_owned()));
+                    }
                     info!(
                         kind = self.kind().plural,
                         "the connection of a watch has carried nothing for {} s, going on with another one",
                         patience.as_secs()
+                    );
+                    return Ok(());
+                }
+                Err(FramesError::Overdue) if is_list => {
+                    return Err(Stop::broken("a list did not come to its end in time".to_owned()));
+                }
+                Err(FramesError::Overdue) => {
+                    debug!(
+                        kind = self.kind().plural,
+                        "nobody has ended the watch in time, going on with another one"
                     );
                     return Ok(());
                 }
@@ -386,8 +400,12 @@ impl Session {
                 Ok(None) if !has_worked => {
                     return Err(Stop::broken("the server ended the watch at once".to_owned()));
                 }
-                Ok(None) => return Ok(()),
+                Ok(None) => {
+                    self.silences = 0;
+                    return self.thrive().await;
+                }
             };
+            self.silences = 0;
             self.tell(&frame, &mut phase).await?;
             if matches!(phase, Phase::Following) {
                 has_worked = true;
@@ -436,12 +454,21 @@ impl Session {
                     Phase::Following => self.advance(bookmark.resource_version),
                     // In the middle of a list no place is one to go on from.
                     Phase::Opened | Phase::Listing(_) if !bookmark.ends_list => {}
+                    // From nowhere, the next watch would begin with the present, and what happened before would be lost.
+                    Phase::Opened | Phase::Listing(_) if bookmark.resource_version.is_empty() => {
+                        return Err(unreadable(
+                            "a list ends without a resourceVersion to go on from".to_owned(),
+                        ));
+                    }
                     Phase::Opened | Phase::Listing(_) => {
                         if let Phase::Listing(listing) = std::mem::replace(phase, Phase::Following) {
                             self.end(listing, bookmark.resource_version).await?;
                         }
                     }
                 }
+            }
+            EventKind::Put | EventKind::Removed if !is_of_kind(event.object, self.kind()) => {
+                return Err(unreadable("it is about an object of another kind".to_owned()));
             }
             EventKind::Put | EventKind::Removed => {
                 let (read, object) = decode_event(&self.telling.decoder, self.kind(), event, frame);
@@ -470,60 +497,16 @@ impl Session {
 
     /// Everything up to this revision was told.
     fn advance(&mut self, position: String) {
+        if position.is_empty() {
+            return;
+        }
         self.next = Next::Resume { position, refusals: 0 };
-    }
-
-    /// Lists everything in pages of a size, or in one answer.
-    async fn list(&mut self, page_objects: Option<usize>) -> Result<(), Stop> {
-        let mut listing = None;
-        let mut pages = Pages::default();
-        loop {
-            let path = self.page_path(page_objects, pages.next());
-            let asked = if pages.next().is_empty() { Asked::List } else { Asked::NextPage };
-            let page = match self.server.fetch(&Call::get(path)).await {
-                Ok(page) => page,
-                Err(error) => return Err(self.stop_of(asked, error).await),
-            };
-            let page: PageWords<'_> = serde_json::from_slice(&page)
-                .map_err(|error| Stop::refused(format!("unreadable list: {error}")))?;
-            let mut read = match listing.take() {
-                Some(listing) => listing,
-                None => self.begin().await?,
-            };
-            for object in page.items.into_iter().flatten() {
-                let object = decode(&self.telling.decoder, self.kind(), Written::Json(object.get()));
-                self.tell_object(EventKind::Put, object, Some(&mut read)).await?;
-            }
-            if page.metadata.r#continue.is_empty() {
-                return self.end(read, page.metadata.resource_version).await;
-            }
-            listing = Some(read);
-            pages.turn(page.metadata.r#continue).map_err(Stop::refused)?;
-        }
-    }
-
-    fn page_path(&self, page_objects: Option<usize>, next: &str) -> String {
-        let mut query = self.selection();
-        if let Some(limit) = page_objects {
-            query = format!("&limit={limit}{query}");
-        }
-        if !next.is_empty() {
-            query.push_str("&continue=");
-            path::push_escaped(&mut query, next);
-        }
-        let path = path::of_kind(self.kind());
-        match query.strip_prefix('&') {
-            Some(query) => format!("{path}?{query}"),
-            None => path,
-        }
     }
 
     /// The server has begun to tell a list.
     async fn begin(&mut self) -> Result<Listing, Stop> {
+        self.tell_served().await?;
         let listing = Listing::new(self.kind(), self.told == Told::Nothing);
-        if self.told == Told::Unserved {
-            info!(kind = self.kind().plural, "the kind is served now");
-        }
         self.told = Told::Objects;
         self.send(Watched::Began).await?;
         Ok(listing)
@@ -535,24 +518,6 @@ impl Session {
         self.backoff.reset();
         self.stalled = None;
         self.send(Watched::Listed(listing.everything())).await
-    }
-
-    /// Tells that the kind is not served, once.
-    async fn report_unserved(&mut self) -> Result<(), Stop> {
-        if self.told == Told::Unserved {
-            return Ok(());
-        }
-        self.told = Told::Unserved;
-        self.backoff.reset();
-        self.stalled = None;
-        info!(
-            kind = self.kind().plural,
-            "the server does not serve {} {}: treated as if there were none, and looked for every {} s",
-            self.kind().api_version(),
-            self.kind().kind,
-            UNSERVED_INTERVAL.as_secs()
-        );
-        self.send(Watched::Unserved).await
     }
 
     async fn send(&self, watched: Watched) -> Result<(), Stop> {

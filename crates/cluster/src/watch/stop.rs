@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use supercargo_model::KindId;
 
-use super::discovery::is_served;
-use super::{NODES, PODS};
-use supercargo_client::{ApiServer, RequestError};
+use supercargo_client::RequestError;
 
 /// Why a request of a watch does not go on. What comes next is decided by the session.
 #[derive(Debug)]
@@ -26,13 +24,17 @@ pub(super) enum Stop {
 }
 
 /// What went wrong with a request of a watch.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Failure {
     pub(super) reason: String,
     /// Whether the server gave this answer itself, and may give it for ever.
     pub(super) is_refused: bool,
     /// How long the server asks us to wait.
     pub(super) retry_after: Duration,
+    /// Whether the reason may be that the server does not serve the kind, which only discovery knows.
+    pub(super) may_be_unserved: bool,
+    /// What to do about it, to be said after everything else; empty if nothing is known.
+    pub(super) advice: String,
 }
 
 /// Which request was refused.
@@ -51,49 +53,38 @@ pub(super) enum Asked {
 impl Stop {
     /// The connection broke, or carried something that cannot be read.
     pub(super) fn broken(reason: String) -> Self {
-        Stop::Failed(Failure { reason, is_refused: false, retry_after: Duration::ZERO })
+        Stop::Failed(Failure { reason, ..Failure::default() })
     }
 
     /// The server said so.
     pub(super) fn refused(reason: String) -> Self {
-        Stop::Failed(Failure { reason, is_refused: true, retry_after: Duration::ZERO })
+        Stop::Failed(Failure { reason, is_refused: true, ..Failure::default() })
     }
 }
 
 /// What an error means for a watch.
-///
-/// Only discovery can say that a kind is not served, and of pods and nodes not even that is believed: a server without them is
-/// none, and taking them for empty would free all room, or forget all nodes, at once.
-pub(super) async fn stop_of(server: &ApiServer, kind: KindId, asked: Asked, error: RequestError) -> Stop {
-    let mut hint = String::new();
-    match (error.code(), asked) {
+pub(super) fn stop_of(kind: KindId, asked: Asked, error: &RequestError) -> Stop {
+    let code = error.code();
+    match (code, asked) {
         (Some(410), Asked::NextPage) => return Stop::PagesExpired,
         (Some(410), _) => return Stop::Expired,
         (Some(400 | 422), Asked::StreamedList) => return Stop::NotStreamed,
-        // A user without any rights gets 403 for kinds that do not exist, too.
-        (Some(code @ (403 | 404)), _) => {
-            if kind != PODS && kind != NODES {
-                match is_served(server, kind).await {
-                    Ok(false) => return Stop::Unserved,
-                    Ok(true) => {}
-                    Err(error) => {
-                        hint = format!("; discovery does not say whether the kind is served: {error}");
-                    }
-                }
-            }
-            if code == 403 {
-                let KindId { group, plural, .. } = kind;
-                hint += &format!(
-                    "; grant the scheduler the rule {{apiGroups: [{group:?}], resources: [{plural:?}], \
-                     verbs: [\"get\", \"list\", \"watch\"]}}"
-                );
-            }
-        }
         _ => {}
     }
+    let mut advice = String::new();
+    if code == Some(403) {
+        let KindId { group, plural, .. } = kind;
+        advice = format!(
+            "; grant the scheduler the rule {{apiGroups: [{group:?}], resources: [{plural:?}], \
+             verbs: [\"get\", \"list\", \"watch\"]}}"
+        );
+    }
     Stop::Failed(Failure {
-        reason: format!("{error}{hint}"),
-        is_refused: error.code().is_some(),
+        reason: error.to_string(),
+        is_refused: code.is_some(),
         retry_after: error.retry_after(),
+        // A user without any rights gets 403 for kinds that do not exist, too.
+        may_be_unserved: matches!(code, Some(403 | 404)),
+        advice,
     })
 }

@@ -2,6 +2,8 @@
 
 mod chaos;
 mod protobuf;
+mod serving;
+mod silence;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +20,9 @@ use supercargo_client::ApiServer;
 use supercargo_client::fake::{Answer, Asked, Fake, Writer};
 
 const END: &str = r#""annotations":{"k8s.io/initial-events-end":"true"},"#;
+
+/// What a list says that it is.
+const LIST: &str = r#""kind":"NamespaceList","apiVersion":"v1""#;
 
 /// How long a test waits for what should come; virtual time, so no test takes that long.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -90,6 +95,7 @@ impl Trial {
                 format!("listed {uids:?}")
             }
             Watched::Unserved => "unserved".to_owned(),
+            Watched::Served => "served".to_owned(),
             Watched::Stalled { reason } => format!("stalled: {reason}"),
             Watched::Resumed => "resumed".to_owned(),
         }
@@ -142,7 +148,7 @@ fn page(names: &[&str], version: u32, next: &str) -> Answer {
     let items: Vec<String> = names.iter().map(|name| object(name, 1)).collect();
     let items = items.join(",");
     Answer::ok(&format!(
-        r#"{{"metadata":{{"resourceVersion":"{version}","continue":"{next}"}},"items":[{items}]}}"#
+        r#"{{{LIST},"metadata":{{"resourceVersion":"{version}","continue":"{next}"}},"items":[{items}]}}"#
     ))
 }
 
@@ -256,6 +262,63 @@ async fn a_list_that_falls_silent_is_read_in_pages_but_the_next_one_is_not() {
     assert_eq!(trial.asked()[2..], [resumed(9), STREAMED.to_owned()]);
 }
 
+/// What is not in a list is gone, so whatever else comes with 200 is none.
+#[tokio::test(start_paused = true)]
+async fn what_is_no_list_empties_nothing() {
+    let metadata = r#""metadata":{"resourceVersion":"9"}"#;
+    for (body, reason) in [
+        (r#"{"metadata":{}}"#.to_owned(), "missing field"),
+        (
+            r#"{"kind":"Status","apiVersion":"v1","metadata":{},"items":[]}"#.to_owned(),
+            "a list of v1 Namespace is expected",
+        ),
+        (
+            format!(r#"{{"kind":"NodeList","apiVersion":"v1",{metadata},"items":[]}}"#),
+            "this is \"v1\" \"NodeList\"",
+        ),
+        (format!(r#"{{{LIST},{metadata}}}"#), "missing field `items`"),
+        (format!(r#"{{{LIST},"metadata":{{}},"items":null}}"#), "no resourceVersion to go on from"),
+    ] {
+        let mut trial = Trial::new(move |number, asked| match number {
+            1 => Some(Answer::status(410, "too old")),
+            _ if asked.query.contains("sendInitialEvents") && number > 1 => {
+                Some(Answer::status(422, "no streams"))
+            }
+            3 => Some(Answer::ok(&body)),
+            4 => Some(page(&["a"], 20, "")),
+            _ => None,
+        });
+        let writer = trial.stream().await;
+        write(&writer, [event("ADDED", "a", 1), bookmark(7, END)]);
+        drop(writer);
+        trial.check(&["began", "put a", "listed"]).await;
+        let told = trial.told().await;
+        assert!(told.starts_with("stalled: unreadable list: ") && told.contains(reason), "{told}");
+        trial.check(&["began", "put a", r#"listed ["a"]"#]).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_no_api_server_writes_ends_a_watch() {
+    let mut trial = Trial::new(|_, _| None);
+    let no_place =
+        format!("{{\"type\":\"BOOKMARK\",\"object\":{{\"metadata\":{{{}}}}}}}\n", END.trim_end_matches(','));
+    let writer = trial.stream().await;
+    write(&writer, [event("ADDED", "a", 1), no_place.into()]);
+    trial.check(&["began", "put a"]).await;
+    let told = trial.told().await;
+    assert!(told.ends_with("a list ends without a resourceVersion to go on from"), "{told}");
+    let writer = trial.stream().await;
+    let other =
+        r#"{"type":"DELETED","object":{"kind":"Node","metadata":{"name":"a","resourceVersion":"8"}}}"#;
+    write(&writer, [event("ADDED", "a", 1), bookmark(7, END), format!("{other}\n").into()]);
+    trial.check(&["began", "put a", r#"listed ["a"]"#]).await;
+    let told = trial.told().await;
+    assert!(told.ends_with("it is about an object of another kind"), "{told}");
+    trial.stream().await;
+    assert_eq!(trial.asked(), [STREAMED, STREAMED, &resumed(7)]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn pages_that_become_too_old_are_replaced_by_a_whole_list() {
     let mut trial = Trial::new(|number, _| match number {
@@ -292,110 +355,6 @@ async fn what_the_server_has_forgotten_is_listed_again() {
 }
 
 /// What discovery says of the core group.
-fn resources(names: &[&str]) -> Answer {
-    let names: Vec<String> = names.iter().map(|name| format!(r#"{{"name":"{name}"}}"#)).collect();
-    Answer::ok(&format!(
-        r#"{{"kind":"APIResourceList","groupVersion":"v1","resources":[{}]}}"#,
-        names.join(",")
-    ))
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_kind_that_is_not_served_is_looked_for() {
-    let is_served = Arc::new(AtomicBool::new(false));
-    let served = is_served.clone();
-    let started = Instant::now();
-    let mut trial = Trial::new(move |_, asked| match (served.load(Ordering::SeqCst), &*asked.path) {
-        (true, _) => None,
-        (false, "/api/v1") => Some(resources(&["pods"])),
-        (false, _) => Some(Answer::plain(404, "404 page not found")),
-    });
-    trial.check(&["unserved"]).await;
-    assert_eq!(started.elapsed(), Duration::ZERO);
-    tokio::time::sleep(Duration::from_secs(50)).await;
-    assert_eq!(trial.asked().len(), 6, "three times the kind, and discovery");
-    is_served.store(true, Ordering::SeqCst);
-    let writer = trial.stream().await;
-    assert_eq!(started.elapsed().as_secs(), 60);
-    write(&writer, [event("ADDED", "a", 1), bookmark(7, END)]);
-    trial.check(&["began", "put a", r#"listed ["a"]"#]).await;
-    // Its definition is removed, and the objects with it. Discovery is believed only if it says so for some time: a server that
-    // has just started does not know all of its kinds.
-    const DOUBTED: &str = "stalled: discovery says that the kind is not served, and is asked again";
-    is_served.store(false, Ordering::SeqCst);
-    let removed = Instant::now();
-    drop(writer);
-    trial.check(&[DOUBTED]).await;
-    is_served.store(true, Ordering::SeqCst);
-    let writer = trial.stream().await;
-    trial.check(&["resumed"]).await;
-    assert_eq!(trial.asked().last(), Some(&resumed(7)));
-    assert_eq!(removed.elapsed().as_secs(), 6);
-    is_served.store(false, Ordering::SeqCst);
-    let removed = Instant::now();
-    write(&writer, [event("DELETED", "a", 8)]);
-    drop(writer);
-    trial.check(&["removed a", DOUBTED, "unserved"]).await;
-    assert_eq!(removed.elapsed().as_secs(), 15);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_kind_that_discovery_knows_is_not_emptied_by_an_answer_without_it() {
-    type Discovery = fn() -> Answer;
-    let discoveries: [Discovery; 4] = [
-        || resources(&["namespaces"]),
-        || Answer::ok("<html>Not here</html>"),
-        || Answer::plain(404, "404 page not found"),
-        || Answer::status(503, "not now"),
-    ];
-    for (code, discovery) in
-        [403, 404].into_iter().flat_map(|code| discoveries.map(|discovery| (code, discovery)))
-    {
-        let mut trial = Trial::new(move |number, asked| match number {
-            0 => None,
-            _ if asked.path == "/api/v1" => Some(discovery()),
-            1 => Some(Answer::plain(code, "not here")),
-            _ => None,
-        });
-        let writer = trial.stream().await;
-        write(&writer, [event("ADDED", "a", 1), bookmark(7, END)]);
-        drop(writer);
-        trial.check(&["began", "put a", "listed"]).await;
-        assert!(trial.told().await.starts_with("stalled: the server answered"));
-        let writer = trial.stream().await;
-        trial.check(&["resumed"]).await;
-        write(&writer, [event("ADDED", "b", 8)]);
-        trial.check(&["put b"]).await;
-        assert_eq!(trial.asked().last(), Some(&resumed(7)), "nothing is listed again");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn of_pods_and_nodes_not_even_discovery_says_that_they_are_not_served() {
-    for code in [403, 404] {
-        let request = WatchRequest { kind: PODS, field_selector: None, is_known: false };
-        let mut trial = Trial::of(request, move |number, _| match number {
-            0 => None,
-            1..6 => Some(Answer::plain(code, "not here")),
-            _ => None,
-        });
-        let writer = trial.stream().await;
-        write(&writer, [event("ADDED", "a", 1), bookmark(7, END)]);
-        drop(writer);
-        trial.check(&["began", "put a", "listed"]).await;
-        assert!(trial.told().await.starts_with("stalled: "));
-        // The fifth refusal makes it list everything again; nothing was told to be gone before that.
-        let writer = trial.stream().await;
-        write(&writer, [event("ADDED", "a", 1), bookmark(9, END)]);
-        trial.check(&["began", "put a", r#"listed {"uid-a"}"#]).await;
-        assert!(
-            trial.asked().iter().all(|line| line.starts_with("GET /api/v1/pods?")),
-            "{:?}",
-            trial.asked()
-        );
-    }
-}
-
 /// A server without bookmarks, which ends watches when it was asked to.
 fn quiet_server(number: usize, asked: &Asked) -> Option<Answer> {
     let (writer, answer) = Answer::streamed();
@@ -425,30 +384,6 @@ async fn an_idle_kind_without_bookmarks_goes_on_from_its_revision() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_falls_silent_is_given_up_within_a_minute() {
-    let mut trial = Trial::new(|_, _| None);
-    let list = trial.stream().await;
-    write(&list, [event("ADDED", "a", 1), bookmark(7, END), event("ADDED", "b", 8)]);
-    trial.check(&["began", "put a", "listed", "put b"]).await;
-    // Neither the stream of the list, nor the watch after it, are closed: they just carry nothing any more.
-    for version in [8, 9] {
-        let silent_since = Instant::now();
-        let writer = trial.stream().await;
-        let silence = silent_since.elapsed();
-        assert!(silence <= Duration::from_secs(46), "{silence:?}");
-        write(&writer, [event("MODIFIED", "b", version + 1)]);
-        trial.check(&["put b"]).await;
-        assert_eq!(trial.asked().last(), Some(&resumed(version)));
-        tokio::spawn(async move { writer.closed().await });
-    }
-    drop(list);
-    // A server that does not answer at all.
-    let trial = Trial::new(|_, _| Some(Answer::never()));
-    tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(trial.asked().len(), 3);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_server_that_asks_for_patience_gets_it() {
     let mut trial = Trial::new(|number, _| match number {
         0 => Some(Answer::status(429, "too many requests").with_header("retry-after", "17")),
@@ -461,33 +396,6 @@ async fn a_server_that_asks_for_patience_gets_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_may_not_watch_is_told_what_to_grant_and_tries_again() {
-    let mut trial = Trial::new(move |number, asked| match number {
-        _ if asked.path == "/api/v1" => Some(resources(&["namespaces", "namespaces/status"])),
-        0 | 2 => Some(Answer::status(403, "namespaces is forbidden: User \"x\" cannot watch")),
-        _ => None,
-    });
-    let told = trial.told().await;
-    assert!(told.contains("User \"x\" cannot watch"), "{told}");
-    assert!(
-        told.contains(r#"{apiGroups: [""], resources: ["namespaces"], verbs: ["get", "list", "watch"]}"#),
-        "{told}"
-    );
-    let writer = trial.stream().await;
-    write(&writer, [bookmark(7, END)]);
-    trial.check(&["began", "listed"]).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_kind_that_neither_exists_nor_may_be_watched_does_not_exist() {
-    let mut trial = Trial::new(move |_, asked| match &*asked.path {
-        "/api/v1" => Some(resources(&["pods"])),
-        _ => Some(Answer::status(403, "forbidden")),
-    });
-    trial.check(&["unserved"]).await;
-}
-
-#[tokio::test(start_paused = true)]
 async fn an_object_that_cannot_be_read_stays_as_it_was_known() {
     let odd = |name: &str| format!(r#"{{"metadata":{{"name":{name},"labels":5,"resourceVersion":"9"}}}}"#);
     let told =
@@ -495,7 +403,7 @@ async fn an_object_that_cannot_be_read_stays_as_it_was_known() {
     let pages = [odd(r#""a""#), object("c", 12), odd("5")];
     let mut trial = Trial::new(move |number, _| {
         let items = &pages[..if number < 4 { 2 } else { 3 }].join(",");
-        let list = format!(r#"{{"metadata":{{"resourceVersion":"20"}},"items":[{items}]}}"#);
+        let list = format!(r#"{{{LIST},"metadata":{{"resourceVersion":"20"}},"items":[{items}]}}"#);
         match number {
             2 | 5 => Some(Answer::status(422, "no streams")),
             3 | 6 => Some(Answer::ok(&list)),

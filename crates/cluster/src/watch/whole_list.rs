@@ -62,8 +62,8 @@ impl WholeList {
     }
 
     /// Takes the objects of a page; where the next page begins, or nothing after the last.
-    fn take_page(&mut self, page: &Bytes) -> Result<String, String> {
-        let words: PageWords<'_> = serde_json::from_slice(page).map_err(|error| error.to_string())?;
+    fn take_page(&mut self, kind: KindId, page: &Bytes) -> Result<String, String> {
+        let words = PageWords::read(kind, page)?;
         let items = words.items.into_iter().flatten();
         self.items.extend(items.map(|item| page.slice_ref(item.get().as_bytes())));
         Ok(words.metadata.r#continue)
@@ -80,7 +80,7 @@ pub async fn list(server: &ApiServer, request: ListRequest<'_>) -> Result<WholeL
         let path = page_path(request, in_pages, pages.next());
         match server.fetch(&Call::get(path)).await {
             Ok(page) => {
-                let next = list.take_page(&page).map_err(failed)?;
+                let next = list.take_page(request.kind, &page).map_err(failed)?;
                 if next.is_empty() {
                     return Ok(list);
                 }
@@ -148,7 +148,8 @@ mod tests {
             names.iter().map(|name| serde_json::json!({ "metadata": { "name": name } })).collect();
         let metadata = serde_json::json!({ "resourceVersion": "5", "continue": next });
         Answer::ok(
-            &serde_json::json!({ "kind": "PodList", "metadata": metadata, "items": items }).to_string(),
+            &serde_json::json!({ "kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": items })
+                .to_string(),
         )
     }
 

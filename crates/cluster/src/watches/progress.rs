@@ -37,7 +37,7 @@ enum Picture {
     Listed,
     /// Discovery says that the server does not serve the kind. Complete: there is no object of it.
     Unserved,
-    /// The kind is served again and is being listed: only some of its objects are known, and none from before. Incomplete.
+    /// The kind is served again, and is being listed or cannot be: at most some of its objects are known, and none from before. Incomplete.
     Refilling,
 }
 
@@ -50,8 +50,14 @@ struct Trouble {
 impl Knowledge {
     pub(crate) fn note(&mut self, watched: &Watched) {
         match watched {
-            Watched::Began if self.picture == Picture::Unserved => self.picture = Picture::Refilling,
-            Watched::Began | Watched::Put(_) | Watched::Removed(_) | Watched::Unreadable => {}
+            Watched::Began | Watched::Served if self.picture == Picture::Unserved => {
+                self.picture = Picture::Refilling;
+            }
+            Watched::Began
+            | Watched::Served
+            | Watched::Put(_)
+            | Watched::Removed(_)
+            | Watched::Unreadable => {}
             Watched::Listed(_) => (self.picture, self.trouble) = (Picture::Listed, None),
             Watched::Unserved => (self.picture, self.trouble) = (Picture::Unserved, None),
             Watched::Stalled { reason } => {
@@ -175,6 +181,12 @@ mod tests {
             // Served again: only a part is known.
             (vec![Watched::Unserved, Watched::Began], false),
             (vec![Watched::Unserved, Watched::Began, stalled()], false),
+            // Served again, and nobody may list it.
+            (vec![Watched::Unserved, Watched::Served], false),
+            (vec![Watched::Unserved, Watched::Served, stalled()], false),
+            (vec![Watched::Unserved, Watched::Served, Watched::Unserved], true),
+            (vec![Watched::Unserved, stalled()], true),
+            (vec![Watched::Listed(None), Watched::Served], true),
             (vec![Watched::Unserved, Watched::Began, Watched::Unserved], true),
             (vec![Watched::Unserved, Watched::Began, Watched::Listed(None)], true),
         ] {

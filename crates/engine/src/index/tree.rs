@@ -360,6 +360,9 @@ impl MaxTree {
     }
 
     fn best_without(&self, excluded: &[u32]) -> i16 {
+        // The table may have grown since: rows beyond the tree have no value in it.
+        let rows = self.lines.len() * LINE;
+        let excluded = &excluded[..excluded.partition_point(|row| (*row as usize) < rows)];
         self.best_below(self.levels.len() - 1, 0, excluded, ABSENT)
     }
 
@@ -475,6 +478,16 @@ mod tests {
             assert_eq!(plane.next(best, rows[0] + 1, &[]), rows.get(1).copied());
             assert_eq!(plane.next(best + 1, 0, &[]), None, "nothing is left of earlier values");
         }
+    }
+
+    #[test]
+    fn rows_beyond_a_tree_may_be_excluded() {
+        let mut plane = Plane::new();
+        plane.refill(&[3; 129 * LINE]);
+        plane.set(5, 3, 7, 1);
+        let beyond = 129 * LINE as u32;
+        assert_eq!(plane.best_without(&[5, beyond, beyond + 70], 0), 3);
+        assert_eq!(plane.best_without(&[beyond + 9_000], 0), 7);
     }
 
     proptest! {

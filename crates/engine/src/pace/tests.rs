@@ -15,11 +15,23 @@ struct Fake {
     room: usize,
     numbers: Vec<u32>,
     took: Vec<Duration>,
+    /// After so many decisions the clock is set forward by an hour.
+    set_after: usize,
+    /// By how much it was set forward, and how much of that was told.
+    set: i64,
+    told: i64,
 }
+
+const HOUR: i64 = 3600;
 
 impl Surroundings for Fake {
     fn now(&self) -> Timestamp {
-        NOW
+        NOW.moved(self.set)
+    }
+
+    fn clock_was_set(&mut self, _: Duration, now: Timestamp) -> i64 {
+        assert_eq!(now, NOW.moved(self.set));
+        self.set - std::mem::replace(&mut self.told, self.set)
     }
 
     fn elapsed(&self) -> Duration {
@@ -34,12 +46,23 @@ impl Surroundings for Fake {
         let attempt = attempt.expect("there is a profile");
         assert_eq!(attempt.decision.pod.uid, decision.pod.uid);
         self.numbers.push(attempt.number);
+        if self.numbers.len() == self.set_after {
+            self.set += HOUR;
+        }
         self.took.push(attempt.took);
     }
 }
 
 fn fake(room: usize) -> Fake {
-    Fake { elapsed: Duration::ZERO.into(), room, numbers: Vec::new(), took: Vec::new() }
+    Fake {
+        elapsed: Duration::ZERO.into(),
+        room,
+        numbers: Vec::new(),
+        took: Vec::new(),
+        set_after: 0,
+        set: 0,
+        told: 0,
+    }
 }
 
 /// A scheduler without nodes, and so many pods that wait.
@@ -77,6 +100,15 @@ fn pods_are_tried_by_a_leader_that_knows_the_cluster() {
         assert!(fake.took.iter().all(|took| *took == Duration::from_millis(1)), "{:?}", fake.took);
         assert_eq!(scheduler.queue_lengths().active, pods - expected);
     }
+}
+
+/// A pod that has failed waits for a second, and not until somebody sets the clock.
+#[test]
+fn a_clock_that_is_set_between_two_pods_ends_no_wait() {
+    let (mut pace, mut scheduler) = (Pace::new(Duration::ZERO), scheduler(3));
+    let mut fake = Fake { set_after: 1, ..fake(usize::MAX) };
+    assert_eq!(pace.try_pods(&mut scheduler, Leading::Yes, true, &mut fake), 3);
+    assert_eq!(fake.numbers, [1, 1, 1], "each pod was tried once");
 }
 
 #[test]

@@ -207,6 +207,15 @@ pub enum Observation {
         /// Why they are not done.
         refusal: Refusal,
     },
+    /// What a plugin that observes has ordered was not done, or may not have been. The plugin is told.
+    PluginOrderFailed {
+        /// The plugin.
+        plugin: &'static str,
+        /// What it has ordered, in a few words.
+        order: String,
+        /// Why it was not done.
+        error: String,
+    },
     /// Facts became too old, and are gone: no answer to the query told them again.
     FactsExpired {
         /// The query.

@@ -253,6 +253,10 @@ impl Scheduler {
         now: Timestamp,
     ) {
         self.observers.open_orders = self.observers.open_orders.saturating_sub(1);
+        if let Some(error) = conclusion.error() {
+            let (order, error) = (effect.words(), error.to_owned());
+            self.observe(Observation::PluginOrderFailed { plugin, order, error });
+        }
         self.answer_plugin(plugin, effect, conclusion, now);
     }
 

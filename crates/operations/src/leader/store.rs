@@ -45,7 +45,11 @@ impl std::fmt::Debug for ApiLeaseStore {
 
 impl ApiLeaseStore {
     /// The lease of this name. The server should have connections of its own, lest a renewal wait behind thousands of bindings.
+    ///
+    /// A server that asks to wait is not waited for: a try that takes longer than its time limit would only say that nobody answers.
+    /// An election tries again after its retry period.
     pub fn new(server: ApiServer, namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        let server = server.without_asked_retries();
         ApiLeaseStore { server, namespace: namespace.into(), name: name.into() }
     }
 

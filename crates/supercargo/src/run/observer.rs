@@ -198,6 +198,7 @@ impl Observer for RunObserver {
             | Observation::Evicting { .. }
             | Observation::NotEvicted { .. }
             | Observation::StatusNotWritten { .. }
+            | Observation::PluginOrderFailed { .. }
             | Observation::PermitAwaited { .. }
             | Observation::Activated { .. } => {}
             Observation::PermitWaited { result, took } => metrics.permit_wait(result, took),

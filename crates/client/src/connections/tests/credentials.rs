@@ -1,14 +1,13 @@
 //! Tokens that change, plugins that fail, and what people get to read about it.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tracing_subscriber::layer::SubscriberExt as _;
 
 use super::*;
 use crate::clock::Clock;
 use crate::error::RequestError;
+use crate::logged::Logged;
 use crate::write_gate::{Tenure, WriteGate};
 
 /// A server that answers 200 to requests with the token that it likes and 401 to all others, and keeps the heads of all.
@@ -198,26 +197,9 @@ async fn a_write_that_had_to_log_in_for_too_long_is_not_sent() {
     client.perform(&call).await.expect("the lease is there again");
 }
 
-/// Keeps what is logged.
-#[derive(Clone, Default)]
-struct Logged(Arc<Mutex<String>>);
-
-impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Logged {
-    fn on_event(&self, event: &tracing::Event<'_>, _: tracing_subscriber::layer::Context<'_, S>) {
-        struct Visitor<'a>(&'a mut String);
-        impl tracing::field::Visit for Visitor<'_> {
-            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
-                let _ = write!(self.0, "{field}={value:?} ");
-            }
-        }
-        event.record(&mut Visitor(&mut self.0.lock().expect("free")));
-    }
-}
-
 #[tokio::test]
 async fn a_plugin_that_fails_gives_nothing_away() {
-    let logged = Logged::default();
-    let _logging = tracing::subscriber::set_default(tracing_subscriber::registry().with(logged.clone()));
+    let (logged, _logging) = Logged::begin();
     let secrets = "echo secret-output; echo secret-error >&2; echo $PLUGIN_SECRET >&2";
     let credential = r#"{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":"#;
     for (script, expected) in [
@@ -259,7 +241,7 @@ async fn a_plugin_that_fails_gives_nothing_away() {
         assert_eq!(script.runs(), 1, "{expected}");
         assert!(server.heads.lock().expect("free").is_empty(), "nothing was sent");
     }
-    assert!(!logged.0.lock().expect("free").contains("secret"), "{:?}", logged.0);
+    assert!(!logged.text().contains("secret"), "{}", logged.text());
 }
 
 #[tokio::test]

@@ -153,7 +153,7 @@ impl Chaos {
         let next = if skip + 3 < then.len() { format!("{version}-{}", skip + 3) } else { String::new() };
         let items = items.join(",");
         Answer::ok(&format!(
-            r#"{{"metadata":{{"resourceVersion":"{version}","continue":"{next}"}},"items":[{items}]}}"#
+            r#"{{"kind":"NamespaceList","apiVersion":"v1","metadata":{{"resourceVersion":"{version}","continue":"{next}"}},"items":[{items}]}}"#
         ))
     }
 }
@@ -194,7 +194,7 @@ impl Listener {
                 self.is_listing = false;
                 self.lists += 1;
             }
-            Watched::Unserved => panic!("nothing says that the kind is not served"),
+            Watched::Unserved | Watched::Served => panic!("nothing says that the kind is not served"),
             Watched::Stalled { .. } | Watched::Resumed | Watched::Unreadable => {}
         }
     }

@@ -1,5 +1,6 @@
 //! Whole processes, started in this one: against an API server that answers from memory, in virtual time.
 
+mod clock;
 mod memories;
 mod queries;
 mod questions;

@@ -138,6 +138,13 @@ impl Server {
         lock(&self.state).bound.clone()
     }
 
+    /// Whether the scheduler has written into a pod why it waits.
+    pub(super) fn is_told_to_wait(&self, name: &str) -> bool {
+        let path = format!("/pods/{name}/status");
+        let asked = self.fake.requests();
+        asked.iter().any(|asked| asked.path.ends_with(&path) && asked.body.contains("PodScheduled"))
+    }
+
     /// Requests that change something, but for those that are about the lease.
     pub(super) fn writes(&self) -> Vec<String> {
         let writes = self.fake.requests().into_iter().filter(|asked| asked.method != http::Method::GET);
@@ -154,7 +161,7 @@ impl State {
             return self.answer_lease(asked);
         }
         if asked.path.starts_with("/apis/metrics.k8s.io/") {
-            return self.node_metrics.as_deref().map_or_else(|| Answer::status(404, "not found"), Answer::ok);
+            return self.node_metrics.as_deref().map_or_else(not_found, Answer::ok);
         }
         if asked.path.starts_with(CONFIG_MAPS) {
             return self.answer_memories(asked);
@@ -168,7 +175,7 @@ impl State {
         }
         match plural {
             "binding" => self.bind(asked),
-            _ if asked.method == http::Method::GET => Answer::status(404, "not found"),
+            _ if asked.method == http::Method::GET => not_found(),
             _ => Answer::ok("{}"),
         }
     }
@@ -176,7 +183,7 @@ impl State {
     fn answer_lease(&mut self, asked: &Asked) -> Answer {
         match (asked.method.as_str(), self.lease.clone()) {
             ("GET", Some(lease)) => Answer::ok(&lease.to_string()),
-            ("GET", None) => Answer::status(404, "not found"),
+            ("GET", None) => not_found(),
             ("PUT", Some(lease))
                 if lease["metadata"]["resourceVersion"] != asked.json()["metadata"]["resourceVersion"] =>
             {
@@ -198,7 +205,7 @@ impl State {
         }
         match (asked.method.as_str(), self.memories.clone()) {
             ("GET", Some(object)) => Answer::ok(&object.to_string()),
-            ("GET" | "PUT", None) => Answer::status(404, "not found"),
+            ("GET" | "PUT", None) => not_found(),
             ("POST", Some(_)) => Answer::status(409, "already exists"),
             ("PUT", Some(object))
                 if object["metadata"]["resourceVersion"] != asked.json()["metadata"]["resourceVersion"] =>
@@ -287,4 +294,8 @@ fn node() -> Value {
         "metadata": { "name": "n1", "uid": "uid of n1", "resourceVersion": "1" },
         "status": { "allocatable": room, "capacity": room },
     })
+}
+
+fn not_found() -> Answer {
+    Answer::plain(404, r#"{"kind":"Status","reason":"NotFound","code":404,"message":"not found"}"#)
 }

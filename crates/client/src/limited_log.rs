@@ -91,7 +91,7 @@ impl LogLimiter {
 /// A [`LogLimiter`] that several tasks share, with the clock. Clones share the same limits.
 ///
 /// ```
-/// # use supercargo_cluster::LimitedLog;
+/// # use supercargo_client::LimitedLog;
 /// # let log = LimitedLog::default();
 /// if log.admits("bind") {
 ///     tracing::error!(err = "conflict", pod = "shop/web-1", node = "n1", "Binding failed; the pod is tried again");
