@@ -1,14 +1,23 @@
 //! Links the binary that is released with a script that puts what every pod goes through side by side (docs/adr/0014).
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "Cargo tells a build script what it needs to know in the environment"
+)]
+
 use std::env;
+
+/// Linkers that take no such script. The binary does the same without it, a little slower.
+const WITHOUT_SCRIPTS: [&str; 3] = ["mold", "gold", "wild"];
 
 fn main() {
     println!("cargo::rerun-if-changed=layout.ld");
-    let is = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);
-    // Of our profiles only `dist` optimises everything, and only linkers for Linux are known to take such a script.
-    if is("OPT_LEVEL", "3") && is("CARGO_CFG_TARGET_OS", "linux") {
-        let folder = env::var("CARGO_MANIFEST_DIR").expect("Cargo says where the crate is");
+    let told = |name: &str| env::var(name).unwrap_or_default();
+    let linker = told("RUSTC_LINKER") + &told("CARGO_ENCODED_RUSTFLAGS");
+    let takes_scripts = !WITHOUT_SCRIPTS.iter().any(|name| linker.contains(name));
+    // Of our profiles only `dist` optimises everything.
+    if told("OPT_LEVEL") == "3" && told("CARGO_CFG_TARGET_OS") == "linux" && takes_scripts {
         println!("cargo::rustc-link-arg-bins=-T");
-        println!("cargo::rustc-link-arg-bins={folder}/layout.ld");
+        println!("cargo::rustc-link-arg-bins={}/layout.ld", told("CARGO_MANIFEST_DIR"));
     }
 }

@@ -36,6 +36,7 @@ use crate::order_log::OrderLog;
 use crate::perform::{Concluded, OrderOutcome, Performer, PerformerOptions};
 use crate::queries::{Queries, QueryHeard, QueryStatuses};
 use crate::tasks::Tasks;
+use crate::timer::Timer;
 use crate::watch::{WatchEvent, Watched};
 use crate::watches::{Progress, Watches};
 use asking::{Inquirers, begin_to_ask};
@@ -267,6 +268,7 @@ impl<O: Observer> Driver<O> {
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
         let mut woken = Woken::Nothing;
+        let (mut deadline_timer, mut report_timer) = (Timer::new(), Timer::new());
         loop {
             let now = Instant::now();
             self.heartbeat.beat_at(now);
@@ -297,8 +299,11 @@ impl<O: Observer> Driver<O> {
             if self.next_report() <= Instant::now() {
                 self.report();
             }
-            let deadline = self.scheduler.next_deadline().map(|deadline| self.instant(deadline));
-            let next_report = self.next_report();
+            let deadline = self.scheduler.next_deadline();
+            if let Some(deadline) = deadline {
+                deadline_timer.set(deadline, |deadline| self.instant(*deadline));
+            }
+            report_timer.set(self.next_report(), |report| *report);
             let reload_ends = self.pending.as_ref().map(|pending| pending.until);
             let is_unsaved = self.scheduler.has_unsaved_memories();
             woken = tokio::select! {
@@ -310,11 +315,11 @@ impl<O: Observer> Driver<O> {
                 Some(told) = self.inquirers.told.recv() => Woken::Inquiry(told),
                 Some(event) = self.watched.recv() => Woken::Watch(event),
                 Some(command) = self.commands.recv() => Woken::Command(command),
-                () = sleep_until(deadline.unwrap_or_else(far_off)), if deadline.is_some() => Woken::Deadline,
+                () = deadline_timer.passed(), if deadline.is_some() => Woken::Deadline,
                 () = self.gate.changed() => Woken::Nothing,
                 () = sleep_until(reload_ends.unwrap_or_else(far_off)), if reload_ends.is_some() => Woken::Nothing,
                 () = self.keeping.due(is_unsaved) => Woken::Nothing,
-                () = sleep_until(next_report) => Woken::Nothing,
+                () = report_timer.passed() => Woken::Nothing,
             };
         }
         self.watches.abort_all();

@@ -21,6 +21,7 @@ mod perform;
 mod queries;
 mod rest;
 mod tasks;
+mod timer;
 mod watch;
 mod watches;
 

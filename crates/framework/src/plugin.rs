@@ -319,6 +319,11 @@ impl PluginInstance {
         (self.concerns)(pod)
     }
 
+    /// Whether this is a copy of another one, and not a plugin of the same name that was made once more.
+    pub fn is_same(&self, other: &PluginInstance) -> bool {
+        Arc::ptr_eq(&self.concerns, &other.concerns)
+    }
+
     /// See [`Plugin::alike`].
     pub fn alike(&self, pod: &Pod) -> u64 {
         (self.alike)(pod)

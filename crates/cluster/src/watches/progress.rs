@@ -1,6 +1,7 @@
 //! How much is known of each kind.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +16,14 @@ const STALL_SHOWN_AFTER: Duration = Duration::from_secs(5);
 /// How much is known of each kind that the scheduler reads, for a health check. Nothing is scheduled unless the picture of every
 /// kind is complete.
 #[derive(Clone, Debug, Default)]
-pub struct Progress(Arc<Mutex<BTreeMap<KindId, Knowledge>>>);
+pub struct Progress(Arc<Pictures>);
+
+#[derive(Debug, Default)]
+struct Pictures {
+    kinds: Mutex<BTreeMap<KindId, Knowledge>>,
+    /// How many of them are incomplete, beside them: that is asked several times for each pod.
+    incomplete: AtomicUsize,
+}
 
 /// What is known of a kind, and what keeps it from growing.
 #[derive(Clone, Debug, Default)]
@@ -131,7 +139,7 @@ impl Progress {
 
     /// Whether every kind is known so well that pods may be scheduled.
     pub(crate) fn is_complete(&self) -> bool {
-        self.kinds().values().all(Knowledge::is_complete)
+        self.0.incomplete.load(Ordering::Acquire) == 0
     }
 
     pub(super) fn note(&self, kind: KindId, watched: &Watched) {
@@ -139,23 +147,32 @@ impl Progress {
         if matches!(watched, Watched::Put(_) | Watched::Removed(_)) {
             return;
         }
-        if let Some(knowledge) = self.kinds().get_mut(&kind) {
-            knowledge.note(watched);
-        }
+        self.change(|kinds| {
+            if let Some(knowledge) = kinds.get_mut(&kind) {
+                knowledge.note(watched);
+            }
+        });
     }
 
     /// The kind has to be known from now on, and so much is known of it.
     pub(super) fn expect(&self, kind: KindId, knowledge: Knowledge) {
-        self.kinds().insert(kind, knowledge);
+        self.change(|kinds| _ = kinds.insert(kind, knowledge));
     }
 
     pub(super) fn forget(&self, kind: KindId) {
-        self.kinds().remove(&kind);
+        self.change(|kinds| _ = kinds.remove(&kind));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut BTreeMap<KindId, Knowledge>)) {
+        let mut kinds = self.kinds();
+        change(&mut kinds);
+        let incomplete = kinds.values().filter(|knowledge| !knowledge.is_complete()).count();
+        self.0.incomplete.store(incomplete, Ordering::Release);
     }
 
     fn kinds(&self) -> MutexGuard<'_, BTreeMap<KindId, Knowledge>> {
         // Each entry is right at any time: a panic elsewhere does not spoil them.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.kinds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use supercargo_engine::{
     Attempt, Decision, Gauges, MemoriesKept, Observation, Observer, Outcome, PerformCounts, PlainReason,
     QueryAsked, QueueEvent, QueuePart,
 };
-use supercargo_framework::{Point, Profile};
-use supercargo_model::{KindId, Timestamp};
+use supercargo_framework::{PluginInstance, Point, Profile};
+use supercargo_model::{KindId, Pod, Timestamp};
 use supercargo_operations::metrics::{AttemptResult, Cached, Metrics, Queue};
 
 use super::decisions::SharedJournal;
@@ -22,7 +23,7 @@ pub(super) struct RunObserver {
     metrics: Metrics,
     journal: SharedJournal,
     /// Which plugins were asked, by profile.
-    asked: BTreeMap<String, Vec<Asked>>,
+    asked: BTreeMap<String, Asked>,
     /// What was unschedulable, and kept for pods in flight, when things were last looked at.
     unschedulable: BTreeMap<(&'static str, Box<str>), usize>,
     in_flight_events: BTreeSet<Cow<'static, str>>,
@@ -32,10 +33,19 @@ pub(super) struct RunObserver {
     performed: PerformCounts,
 }
 
-/// How often a plugin was asked since that was last counted: adding to some forty series for every pod would cost more than
-/// many a decision.
+/// So many pods wait to be counted at most.
+const UNCOUNTED_MAX: usize = 128;
+
+/// How often the plugins of a profile were asked since that was last counted: adding to some forty series for every pod would cost more
+/// than many a decision, and so would asking each plugin whether the pod concerns it, one pod at a time.
 struct Asked {
-    plugin: &'static str,
+    plugins: Vec<(PluginInstance, AskedPlugin)>,
+    /// Pods that were decided for, and whether nodes were scored for them.
+    uncounted: Vec<(Arc<Pod>, bool)>,
+}
+
+/// How often a plugin was asked.
+struct AskedPlugin {
     /// Those of its points that come before a node is chosen among several, and those that choose.
     filters: Vec<Point>,
     scores: Vec<Point>,
@@ -58,35 +68,29 @@ impl RunObserver {
 
     /// Notes which plugins of the profile had a say in a decision.
     fn note_asked(&mut self, decision: &Decision, profile: &Profile) {
-        let plugins = profile.plugins();
-        let knows = |asked: &Vec<Asked>| {
-            asked.iter().map(|asked| asked.plugin).eq(plugins.iter().map(|plugin| plugin.name))
-        };
-        if !self.asked.get(&profile.scheduler_name).is_some_and(knows) {
+        if !self.asked.get(&profile.scheduler_name).is_some_and(|asked| asked.are_of(profile)) {
             // A profile that was not seen before, or that is another one after a reload.
             self.count_asked();
-            self.asked.insert(
-                profile.scheduler_name.clone(),
-                plugins.iter().map(|plugin| Asked::of(plugin.name, profile)).collect(),
-            );
+            self.asked.insert(profile.scheduler_name.clone(), Asked::of(profile));
         }
+        let Some(asked) = self.asked.get_mut(&profile.scheduler_name) else { return };
         let is_scored = matches!(decision.outcome, Outcome::Place { feasible, .. } if feasible > 1);
-        let asked = self.asked.get_mut(&profile.scheduler_name).into_iter().flatten();
-        for (asked, _) in asked.zip(plugins).filter(|(_, plugin)| plugin.concerns(&decision.pod)) {
-            asked.filtered += 1;
-            asked.scored += u64::from(is_scored);
+        asked.uncounted.push((decision.pod.clone(), is_scored));
+        if asked.uncounted.len() >= UNCOUNTED_MAX {
+            asked.count();
         }
     }
 
     fn count_asked(&mut self) {
         for (profile, asked) in &mut self.asked {
-            for asked in asked {
+            asked.count();
+            for (plugin, asked) in &mut asked.plugins {
                 for (points, times) in
                     [(&asked.filters, &mut asked.filtered), (&asked.scores, &mut asked.scored)]
                 {
                     let times = std::mem::take(times);
                     for point in points.iter().filter(|_| times > 0) {
-                        self.metrics.plugin_evaluated(point_label(*point), asked.plugin, profile, times);
+                        self.metrics.plugin_evaluated(point_label(*point), plugin.name, profile, times);
                     }
                 }
             }
@@ -127,6 +131,35 @@ impl RunObserver {
 }
 
 impl Asked {
+    fn of(profile: &Profile) -> Self {
+        let plugins = profile.plugins().iter();
+        Asked {
+            plugins: plugins.map(|plugin| (plugin.clone(), AskedPlugin::of(plugin.name, profile))).collect(),
+            uncounted: Vec::new(),
+        }
+    }
+
+    /// Whether these are the plugins of the profile. All plugins of one are made together, so the first of them tells.
+    fn are_of(&self, profile: &Profile) -> bool {
+        match (self.plugins.first(), profile.plugins().first()) {
+            (Some((ours, _)), Some(theirs)) => ours.is_same(theirs),
+            (ours, theirs) => ours.is_none() && theirs.is_none(),
+        }
+    }
+
+    /// Counts who was asked about the pods that wait for that.
+    fn count(&mut self) {
+        for (plugin, asked) in &mut self.plugins {
+            for (_, is_scored) in self.uncounted.iter().filter(|(pod, _)| plugin.concerns(pod)) {
+                asked.filtered += 1;
+                asked.scored += u64::from(*is_scored);
+            }
+        }
+        self.uncounted.clear();
+    }
+}
+
+impl AskedPlugin {
     fn of(plugin: &'static str, profile: &Profile) -> Self {
         let point = |point: Point, has: bool| has.then_some(point);
         let filters = [
@@ -139,7 +172,7 @@ impl Asked {
         ];
         let (filters, scores) =
             (filters.into_iter().flatten().collect(), scores.into_iter().flatten().collect());
-        Asked { plugin, filters, scores, filtered: 0, scored: 0 }
+        AskedPlugin { filters, scores, filtered: 0, scored: 0 }
     }
 }
 
