@@ -75,6 +75,14 @@ impl Scheduler {
             .map(|wait| (wait.plugin, GoDuration(i64::try_from(wait.timeout.as_nanos()).unwrap_or(i64::MAX))))
             .collect();
         for (plugin, timeout) in asked {
+            // What another plugin said may have let the pod go.
+            let waits = match self.bindings.get(uid).map(|binding| &binding.stage) {
+                Some(Stage::Permit(waits)) => waits,
+                _ => return,
+            };
+            if !waits.iter().any(|wait| wait.plugin == plugin) {
+                continue;
+            }
             let thought = match self.second_thought(uid, plugin, news, now) {
                 Thought::Unchanged if matches!(news, News::TimedOut) => {
                     let message =
