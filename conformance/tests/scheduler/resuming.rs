@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use supercargo_framework::{
-    Actions, Bind, ClusterEvent, Conclusion, Cycle, Effect, Extensions, News, NoArgs, Plugin, PreBind,
-    Status, Step, Write, Writes,
+    Actions, Bind, ClusterEvent, Conclusion, Cycle, Effect, Enqueue, Extensions, News, NoArgs, Plugin,
+    PreBind, Status, Step, Write, Writes,
 };
 use supercargo_model::{LabelLookup, NodeRef, ObjectKey, Pod};
 use supercargo_testkit::{node, pod};
@@ -35,7 +35,7 @@ impl Plugin for Waits {
     }
 
     fn extensions(points: Extensions<Self>) -> Extensions<Self> {
-        points.pre_bind()
+        points.pre_bind().enqueue()
     }
 
     fn concerns(&self, pod: &Pod) -> bool {
@@ -77,6 +77,12 @@ impl PreBind for Waits {
             _ if Self::is_over(cycle) => Step::Done(Status::success()),
             _ => Self::wait(cycle),
         }
+    }
+}
+
+impl Enqueue for Waits {
+    fn events(&self) -> Vec<ClusterEvent> {
+        vec![ClusterEvent::node(Actions::ADD)]
     }
 }
 
@@ -166,13 +172,6 @@ fn a_pod_that_is_rejected_after_what_helps_it_has_come_is_tried_again_after_a_ba
     // Nobody keeps for a pod that is on its way what happens meanwhile.
     world.put(node("n2"));
     assert_eq!(only(&world.pass(30), "FailedScheduling on x").len(), 1);
-    world.put(pod("signal").on("n2"));
-    assert_eq!(only(&world.pass(3), "bind"), ["bind x to n1"]);
-
-    let mut world = self::world();
-    put_pinned(&mut world, "x", "n1", &[("awaits", "signal")]);
-    world.run();
-    assert_eq!(only(&world.pass(60), "FailedScheduling on x").len(), 1);
     RESUMED.set(0);
     world.pass(63);
     assert_eq!(RESUMED.get(), 1, "it was given the node again within seconds, and waited there for a minute");
