@@ -12,6 +12,7 @@ use supercargo_model::{Pod, Timestamp};
 use super::Scheduler;
 use super::binding::Binding;
 use super::happenings::Happening;
+use crate::planted::{Bug, is_planted};
 
 /// What happened and was not told to everybody yet.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +51,7 @@ impl Scheduler {
     /// The same, where it can help only some of the waiting pods.
     pub(super) fn happened_to(&mut self, happening: Happening, now: Timestamp, helped: Helped) {
         self.deliveries.untold.push_back((happening, helped));
-        if self.deliveries.is_delivering {
+        if self.deliveries.is_delivering && !is_planted(Bug::NewsNests) {
             return;
         }
         self.deliveries.is_delivering = true;

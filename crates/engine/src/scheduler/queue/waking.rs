@@ -1,6 +1,7 @@
 //! Pods that are to be tried again because a plugin asks for it, or because an eviction failed.
 
 use super::{Place, Queue};
+use crate::planted::{Bug, is_planted};
 use crate::scheduler::observations::QueueEvent;
 use crate::scheduler::queue_context::{Gate, QueueContext, Retry};
 
@@ -35,7 +36,8 @@ impl Queue {
     pub(in crate::scheduler) fn let_in(&mut self, context: &QueueContext<'_>, uid: &str) {
         let Some(slot) = self.by_uid.get(uid).copied() else { return };
         let waiting = self.get(slot);
-        if waiting.place == Place::Unschedulable && waiting.gate == Some(Gate::Preemption) {
+        let is_held = waiting.place == Place::Unschedulable && waiting.gate == Some(Gate::Preemption);
+        if is_held && !is_planted(Bug::FreedPodsStayHeld) {
             self.requeue(context, slot, Retry::AfterBackoff, QueueEvent::ForceActivate);
         }
     }
