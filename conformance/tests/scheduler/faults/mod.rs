@@ -238,6 +238,7 @@ fn whatever_goes_wrong_what_is_confirmed_stays_confirmed() {
     ] {
         expected.push((fault, format!("{:?}", OrderKind::Status)));
     }
+    expected.push(("refused", format!("{:?}", OrderKind::LookUp)));
     expected.push(("victim of two", format!("{:?}", OrderKind::Evict)));
     for what in ["Node", "Bound"] {
         expected.push(("vanished", format!("{what:?}")));

@@ -463,7 +463,10 @@ impl World {
     fn carry(&mut self, order: &Order, fault: Fault, draw: &mut Draw) {
         let Some(ticket) = order.ticket else { return };
         let (kind, name, uid) = about(&order.effect);
+        // A proxy may say that there is no such pod. One that is bound, or may be yet, would lose its room by that.
+        let is_hidden = kind == OrderKind::LookUp && fault == Fault::Refused && self.is_surely_unbound(&uid);
         let fault = match (kind, fault) {
+            (OrderKind::LookUp, Fault::Refused) if is_hidden => Fault::Refused,
             // These are not refused: they are answered, or not.
             (OrderKind::LookUp | OrderKind::ExtenderFilter, Fault::Refused) => Fault::LostError,
             // Nothing but a binding lands late.
@@ -493,6 +496,7 @@ impl World {
         });
         let answer = match &order.effect {
             Effect::LookUp { .. } => Answer::LookedUp(match fault {
+                Fault::Refused => Ok(None),
                 Fault::Nothing | Fault::Twice => Ok(self.server.pod(&name).map(ServerPod::object)),
                 _ => Err("the server is away".to_owned()),
             }),
