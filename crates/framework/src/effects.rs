@@ -330,3 +330,22 @@ impl Step {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_carried_out_is_a_success() {
+        let change = Change::Pod { old: None, new: None };
+        for (news, is_success) in [
+            (News::Succeeded { objects: &[] }, true),
+            (News::Changed(change), false),
+            (News::Failed { error: "no", code: None }, false),
+            (News::TimedOut, false),
+        ] {
+            let Step::Done(status) = Step::done_after(&news) else { panic!("it is over") };
+            assert_eq!(status.is_success(), is_success, "{news:?}");
+        }
+    }
+}
