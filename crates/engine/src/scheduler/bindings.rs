@@ -119,17 +119,17 @@ impl Bindings {
         let binding = &mut *self.by_uid[self.last_position];
         let before = Waits::of(binding);
         let result = act(binding);
-        self.update_waits(before);
+        self.update_waits(&before);
         Some(result)
     }
 
     /// Brings what is known of the waits of the binding up to date that was changed last.
-    fn update_waits(&mut self, before: Waits) {
+    fn update_waits(&mut self, before: &Waits) {
         let Some((uid, binding)) = self.by_uid.get_index(self.last_position) else { return };
         let after = Waits::of(binding);
-        if before != after {
+        if *before != after {
             let (uid, number) = (uid.clone(), binding.number);
-            self.leave(&uid, number, &before);
+            self.leave(&uid, number, before);
             self.enter(&uid, number, after);
         }
     }

@@ -70,7 +70,7 @@ impl Scheduler {
         self.queue.hear_of(&happening.event, &happening.what);
         if self.queue.listens() {
             self.with_queue(now, |queue, context| {
-                queue.react(context, happening, |pod| helped.includes(pod))
+                queue.react(context, happening, |pod| helped.includes(pod));
             });
         }
     }

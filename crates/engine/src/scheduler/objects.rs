@@ -33,7 +33,7 @@ impl Scheduler {
     pub fn remove(&mut self, object: &Decoded, now: Timestamp) {
         match object {
             Decoded::Pod(words) => {
-                self.gone.remove(&*words.metadata().uid);
+                self.gone.remove(&words.metadata().uid);
                 self.remove_pod(&words.metadata().uid, now);
             }
             Decoded::Node(words) => self.remove_node(words.name(), now),

@@ -76,10 +76,8 @@ impl Scheduler {
             .collect();
         for (plugin, timeout) in asked {
             // What another plugin said may have let the pod go.
-            let waits = match self.bindings.get(uid).map(|binding| &binding.stage) {
-                Some(Stage::Permit(waits)) => waits,
-                _ => return,
-            };
+            let stage = self.bindings.get(uid).map(|binding| &binding.stage);
+            let Some(Stage::Permit(waits)) = stage else { return };
             if !waits.iter().any(|wait| wait.plugin == plugin) {
                 continue;
             }
