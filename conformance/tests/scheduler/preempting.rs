@@ -8,7 +8,6 @@ use crate::{only, permits};
 /// So long a pod waits at most that is tried again after its backoff.
 const BACKOFF_SECONDS: u64 = 12;
 
-/// Two pods that have room on a node when one pod has left it, whose evictions were ordered and not carried out.
 #[test]
 fn two_pods_that_share_a_victim_are_both_tried_when_it_is_gone() {
     let mut world = World::new();
@@ -88,4 +87,19 @@ fn a_pod_whose_victims_are_not_evicted_any_more_is_tried_by_the_next_leader() {
     world.catch_up();
     world.scheduler.set_leading(true, now);
     assert_eq!(only(&world.pass(BACKOFF_SECONDS), "bind"), ["bind high to n2"]);
+}
+
+#[test]
+fn a_pod_that_goes_before_the_server_has_heard_of_its_nomination_leaves_its_room_to_others() {
+    let mut world = World::new();
+    world.put(node("n1").cpu("2"));
+    world.put(pod("v").cpu("1").on("n1").started(1));
+    world.set_slow(true);
+    world.put(pod("high").cpu("2").priority(10));
+    world.run();
+    world.put(pod("other").cpu("1"));
+    assert_eq!(only(&world.run(), "FailedScheduling on other").len(), 1, "the room is meant for another one");
+    world.set_slow(false);
+    world.remove("Pod high");
+    assert_eq!(only(&world.pass(BACKOFF_SECONDS), "bind"), ["bind other to n1"]);
 }

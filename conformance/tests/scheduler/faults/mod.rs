@@ -21,6 +21,7 @@ use coverage::{Coverage, PodStep};
 use orders::OrderKind;
 use plan::{Step, plan};
 use plugins::HELD;
+use server::ServerPod;
 use world::World;
 
 /// How many runs there are unless `SUPERCARGO_SEEDS` says otherwise.
@@ -123,13 +124,13 @@ fn at_rest(world: &mut World) -> Result<(), String> {
     let nodes = world.server.node_names();
     let free = |node: &str| world.server.cpu_of(node).unwrap_or(0).saturating_sub(world.server.used(node));
     let room: Vec<u64> = nodes.iter().map(|node| free(node)).collect();
-    let forgotten = world
-        .server
-        .pods()
-        .filter(|pod| !pod.has_label(HELD))
-        .find(|pod| pod.node.is_none() && room.iter().any(|room| *room >= pod.cpu));
-    forgotten
-        .map_or(Ok(()), |pod| Err(format!("{} waits for {} CPU, and there is {room:?}", pod.uid, pod.cpu)))
+    let is_forgotten = |pod: &&ServerPod| {
+        !pod.has_label(HELD) && pod.node.is_none() && room.iter().any(|room| *room >= pod.cpu)
+    };
+    let Some(pod) = world.server.pods().find(is_forgotten).cloned() else { return Ok(()) };
+    let found = world.scheduler.whereabouts("default", &pod.name, world.now());
+    let place = found.map(|found| found.place);
+    Err(format!("{} waits for {} CPU, and there is {room:?}: {place:?}", pod.uid, pod.cpu))
 }
 
 /// Leaves out whatever a violation does not need.

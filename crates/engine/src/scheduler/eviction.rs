@@ -76,7 +76,7 @@ impl Evictions {
 
     fn end_all(&mut self) -> Vec<Freed> {
         self.preempting.clear();
-        // In the order in which they began, as everything is done in an order that comes again.
+        // Not in the order of a table of hashes: what is done comes again in a run that is repeated.
         self.by_preemptor.drain(..).map(|(uid, _)| Freed(uid)).collect()
     }
 

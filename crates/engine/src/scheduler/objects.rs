@@ -209,6 +209,21 @@ impl Scheduler {
         self.tell_of_pod(told, Some(pod.clone()), now);
     }
 
+    /// A pod as it will be told when the API server has heard of its nomination.
+    fn as_nominated(&mut self, pod: &Arc<Pod>) -> Arc<Pod> {
+        let mut nominated = self.engine.cluster.snapshot().nominated();
+        let is_it = |known: &Arc<Pod>| known.uid == pod.uid;
+        let node = nominated.find(|(_, pods)| pods.iter().any(is_it)).map(|(node, _)| node.clone());
+        match node {
+            Some(node) if pod.nominated_node_name() != Some(&node) => {
+                let mut status = pod.status.as_deref().cloned().unwrap_or_default();
+                status.nominated_node_name = Some(node);
+                Arc::new(Pod { status: Some(status.into()), ..(**pod).clone() })
+            }
+            _ => pod.clone(),
+        }
+    }
+
     /// The node that a pod was nominated to is free for others, if they are not more important.
     fn nomination_ended(&mut self, pod: &Arc<Pod>, now: Timestamp) {
         let event = ClusterEvent::pod(Actions::DELETE);
@@ -226,15 +241,14 @@ impl Scheduler {
         let waiting = self.with_queue(now, |queue, context| queue.remove(context, uid));
         self.forget_eviction(uid, now);
         self.victim_leaves(uid, now);
+        let nominated = waiting.map(|waiting| self.as_nominated(&waiting.queued.pod));
         self.engine.cluster.clear_nomination(uid);
         self.engine.cluster.clear_standing(uid);
         match self.engine.cluster.remove_pod(uid) {
             Some(pod) => self.room_freed(pod, now, Helped::All),
             None => {
-                if let Some(waiting) = waiting
-                    && waiting.queued.pod.nominated_node_name().is_some()
-                {
-                    self.nomination_ended(&waiting.queued.pod, now);
+                if let Some(pod) = nominated.filter(|pod| pod.nominated_node_name().is_some()) {
+                    self.nomination_ended(&pod, now);
                 }
             }
         }

@@ -38,7 +38,8 @@ enum Stepped {
 }
 
 impl Scheduler {
-    /// Takes a binding as far as it goes without waiting, beginning with the news of what it waited for.
+    /// Takes a binding as far as it goes without waiting, beginning with the news of what it waited for. No step begins twice, and none is
+    /// resumed that has not begun.
     pub(super) fn go_on(&mut self, uid: &Arc<str>, mut news: Option<News<'_>>, now: Timestamp) {
         loop {
             let Some(binding) = self.bindings.get(uid) else { return };
