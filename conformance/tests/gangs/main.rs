@@ -482,3 +482,22 @@ fn the_scenarios_of_upstream() {
         }
     }
 }
+
+#[test]
+fn a_member_that_somebody_else_binds_keeps_its_place_and_leaves_the_others_theirs() {
+    for fixes in [&[][..], &["completedMembers"]] {
+        let mut world = world_with(&json!({ "podGroupRejectPercentage": 100 }), fixes);
+        put_nodes_for(&mut world, 3);
+        world.put(group("g", 3));
+        put_members(&mut world, "g", 2, "1");
+        world.put(member("g", 2, "4"));
+        assert_eq!(only(&world.run(), "bind"), [""; 0], "one does not fit");
+        let node_name = world.object("Pod g-0000")["status"]["nominatedNodeName"].clone();
+        world.change("Pod g-0000", &json!({ "spec": { "nodeName": node_name } }));
+        assert_eq!(only(&world.run(), "FailedScheduling on g-0001"), [""; 0], "the other member still waits");
+        assert_eq!(world.scheduler.gauges().bindings, 1);
+        world.put(node("large").cpu("4"));
+        assert_eq!(only(&world.pass(3), "bind").len(), 2);
+        assert_eq!(world.complaints(), [""; 0]);
+    }
+}

@@ -159,3 +159,28 @@ fn a_pod_that_they_are_asked_about_is_tried_again_when_the_lease_comes_back() {
     world.run();
     assert_eq!(world.node_of("a"), Some("n3"));
 }
+
+#[test]
+fn what_was_decided_before_the_cluster_changed_is_looked_at_once_more() {
+    for is_filled in [false, true] {
+        let mut world = world(everything());
+        world.remove("Node n2");
+        world.put(pod("a").cpu("2"));
+        let ticket = world.order_for("ask extender 0: filter n1 n3");
+        // Another scheduler binds a pod while the extender thinks.
+        world.put(pod("b").cpu("1").on(if is_filled { "n3" } else { "n1" }));
+        let now = world.now();
+        let kept = vec!["n3".into()];
+        let answer =
+            ExtenderAnswer::Filtered { kept, failed: BTreeMap::new(), unresolvable: BTreeMap::new() };
+        world.scheduler.answer(ticket, Ok(answer), now);
+        let log = world.run();
+        if is_filled {
+            let message = "node \"n3\" has changed while extenders were asked: Insufficient cpu";
+            assert_eq!(log[0], format!("FailedScheduling on a: {message}"));
+            assert_eq!(world.over_committed(), [""; 0]);
+        } else {
+            assert_eq!(only(&log, "bind"), ["bind a to n3"]);
+        }
+    }
+}

@@ -1,7 +1,10 @@
 //! Bindings whose answers do not say whether the pod is bound, and pods that other writers bind or delete at any step.
 
+use std::collections::BTreeSet;
+
 use supercargo_engine::{ExtenderSettings, Observation, PodPlace, Ticket};
 use supercargo_framework::{AskFailure, Conclusion, Effect, ExtenderAnswer, ExtenderQuestion};
+use supercargo_model::Everything;
 use supercargo_testkit::{node, pod};
 
 use crate::world::{InTests, World};
@@ -222,4 +225,68 @@ fn a_pod_with_resource_claims_is_told_that_it_is_held_back_and_what_to_do() {
     assert_eq!(world.run(), [""; 0]);
     world.scheduler.set_leading(true, now);
     assert_eq!(only(&world.run(), "FailedScheduling on a").len(), 1);
+}
+
+/// A world in which it is not known whether the pod is bound, and the ticket of the look-up.
+fn looking_up() -> (World, Ticket) {
+    let (mut world, ticket) = ordered();
+    let now = world.now();
+    world.scheduler.conclude(ticket, &unknown(true), now);
+    let look_up = world.order_for("look up a");
+    (world, look_up)
+}
+
+#[test]
+fn a_pod_that_a_look_up_did_not_find_and_that_is_there_comes_back() {
+    let (mut world, ticket) = looking_up();
+    let now = world.now();
+    world.scheduler.looked_up(ticket, Ok(None), now);
+    // What is told of it may be older than that.
+    world.change("Pod a", &serde_json::json!({"metadata": {"labels": {"any": "thing"}}}));
+    assert_eq!(world.pass(4), [""; 0]);
+    let log = world.pass(2);
+    assert_eq!((log[0].as_str(), only(&log, "bind")), ("look up a", vec!["bind a to n1"]));
+    assert_eq!(world.scheduler.books().gone.len(), 0);
+
+    // It is listed, and still it cannot be found: it is looked up less and less often.
+    let (mut world, ticket) = looking_up();
+    let now = world.now();
+    world.scheduler.looked_up(ticket, Ok(None), now);
+    world.fail("look up", "the server is away");
+    let log = world.pass(600);
+    assert!((10..14).contains(&only(&log, "look up").len()), "{log:?}");
+    assert_eq!(log.len(), only(&log, "look up").len());
+    world.heal();
+    assert_eq!(only(&world.pass(60), "bind"), ["bind a to n1"]);
+}
+
+#[test]
+fn a_pod_that_is_gone_is_not_looked_up_once_the_watch_says_so() {
+    for is_listed in [false, true] {
+        let (mut world, ticket) = looking_up();
+        let now = world.now();
+        world.scheduler.looked_up(ticket, Ok(None), now);
+        if is_listed {
+            world.scheduler.retain(&Everything::Pods(BTreeSet::new()), now);
+        } else {
+            world.remove("Pod a");
+        }
+        assert_eq!(world.pass(600), [""; 0]);
+    }
+}
+
+#[test]
+fn an_answer_that_is_no_pod_says_nothing() {
+    let decoder = supercargo_model::Decoder::default();
+    let empty = serde_json::json!({"apiVersion": "v1", "kind": "Pod"});
+    let other = serde_json::json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "default", "name": "b", "uid": "b"}});
+    for body in [empty, other, node("a").into()] {
+        let (mut world, ticket) = looking_up();
+        let now = world.now();
+        let decoded = decoder.decode(&body.to_string()).expect("it is an object");
+        world.scheduler.looked_up(ticket, Ok(Some(decoded)), now);
+        assert_eq!(world.scheduler.gauges().unresolved_bindings, 1, "{body}");
+        let log = world.pass(5);
+        assert_eq!((only(&log, "look up").len(), only(&log, "bind").len()), (1, 1), "{log:?}");
+    }
 }

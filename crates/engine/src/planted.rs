@@ -20,6 +20,11 @@ pub enum Bug {
     TicketsStay,
     /// What could not be written about a pod counts as written.
     UnwrittenCounts,
+    /// What happens while a binding is resumed is told at once, also to bindings that are to be resumed next; and a change ends what they have
+    /// come to by then.
+    NewsNests,
+    /// A pod that was held back by its victims stays held back until something happens after that.
+    FreedPodsStayHeld,
     /// The index looks again only at the row that a pod came to, not at the others of its domain.
     DomainsStay,
     /// The index counts the domains of a group once and not again.

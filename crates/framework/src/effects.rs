@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use supercargo_model::{KindId, ObjectKey, Pod, Timestamp};
 
-use crate::events::{Change, ClusterEvent};
+use crate::events::{Awaited, Change};
 use crate::extender::ExtenderQuestion;
 use crate::points::Nomination;
 use crate::status::Status;
@@ -214,8 +214,8 @@ pub enum Step {
     Wait {
         /// What is to be done meanwhile.
         effects: Vec<Effect>,
-        /// Changes in the cluster that it waits for, beside the outcome of its effects.
-        events: Vec<ClusterEvent>,
+        /// Changes in the cluster that it waits for, beside the outcome of its effects. It hears of none until its effects are carried out.
+        events: Vec<Awaited>,
         /// When it is resumed at the latest.
         deadline: Option<Timestamp>,
     },
@@ -318,12 +318,35 @@ impl Step {
         Step::Wait { effects: vec![effect], events: Vec::new(), deadline: None }
     }
 
-    /// What follows for a step that only waited for its effects.
+    /// What follows for a step that only waited for its effects. A change in the cluster says nothing of them, so a step that waits for
+    /// events looks at what changed itself.
     pub fn done_after(news: &News<'_>) -> Self {
         Step::Done(match news {
-            News::Succeeded { .. } | News::Changed(_) => Status::success(),
+            News::Succeeded { .. } => Status::success(),
+            News::Changed(_) => Status::error(
+                "resumed by a change in the cluster, which the plugin does not look at: implement `resume`",
+            ),
             News::Failed { error, .. } => Status::error((*error).to_owned()),
             News::TimedOut => Status::error("timed out"),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_carried_out_is_a_success() {
+        let change = Change::Pod { old: None, new: None };
+        for (news, is_success) in [
+            (News::Succeeded { objects: &[] }, true),
+            (News::Changed(change), false),
+            (News::Failed { error: "no", code: None }, false),
+            (News::TimedOut, false),
+        ] {
+            let Step::Done(status) = Step::done_after(&news) else { panic!("it is over") };
+            assert_eq!(status.is_success(), is_success, "{news:?}");
+        }
     }
 }

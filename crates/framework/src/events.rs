@@ -1,6 +1,6 @@
 //! What happens in the cluster, and which of it may help a pod that did not fit.
 
-use supercargo_model::{KindId, NodeRef, Object, Pod};
+use supercargo_model::{KindId, NodeRef, Object, ObjectKey, Pod};
 
 use crate::cycle::Context;
 
@@ -13,8 +13,19 @@ pub struct ClusterEvent {
     pub actions: Actions,
 }
 
+/// Something that a step waits for: an event, whatever it happens to, or only if it happens to one object.
+///
+/// A step that names the object is not resumed for any other: thousands of pods may wait at once, each for objects of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Awaited {
+    /// The event.
+    pub event: ClusterEvent,
+    /// The object that it happens to, a pod or a node included; none if any will do.
+    pub object: Option<ObjectKey>,
+}
+
 /// What an event happens to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventResource {
     /// Anything.
     Any,
@@ -142,6 +153,11 @@ impl ClusterEvent {
         ClusterEvent { resource: EventResource::Kind(kind), actions }
     }
 
+    /// The same, if it happens to the object of that name.
+    pub fn of(self, object: ObjectKey) -> Awaited {
+        Awaited { event: self, object: Some(object) }
+    }
+
     /// Whether a plugin that registered this event is to hear of `incoming`.
     ///
     /// As upstream, an incoming event with a higher action than any registered one does not count, even if they share
@@ -151,6 +167,19 @@ impl ClusterEvent {
         let resource = self.resource == EventResource::Any || self.resource == incoming.resource;
         let actions = self.actions.0 & incoming.actions.0 != 0 && incoming.actions.0 <= self.actions.0;
         everything || (resource && actions)
+    }
+}
+
+impl Awaited {
+    /// Whether a step that waits for this is to hear of something that happened to the object of that name.
+    pub fn covers(&self, incoming: &ClusterEvent, object: &ObjectKey) -> bool {
+        self.event.covers(incoming) && self.object.as_ref().is_none_or(|known| known == object)
+    }
+}
+
+impl From<ClusterEvent> for Awaited {
+    fn from(event: ClusterEvent) -> Self {
+        Awaited { event, object: None }
     }
 }
 

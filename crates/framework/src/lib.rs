@@ -82,7 +82,7 @@ pub use counting::{
 pub use cycle::{Context, Cycle, CycleState};
 pub use diagnosis::{Diagnosis, Rejections, unfit_message};
 pub use effects::{Conclusion, Effect, News, Notice, PodCondition, Step, Subject};
-pub use events::{Actions, Change, ClusterEvent, Enqueue, EventResource, Hearing, Hint};
+pub use events::{Actions, Awaited, Change, ClusterEvent, Enqueue, EventResource, Hearing, Hint};
 pub use extender::{
     AskFailure, AskedNode, EXTENDER_SETTLES_AFTER, ExtenderAnswer, ExtenderQuestion, NodeVictims,
 };

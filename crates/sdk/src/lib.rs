@@ -88,9 +88,9 @@ pub use {serde, serde_json};
 
 pub use supercargo_framework::preemption;
 pub use supercargo_framework::{
-    ACTS_PER_STEP_MAX, Act, Actions, Acts, Answer, Args, AskedActs, Bind, Change, ClusterEvent, Code,
-    Conclusion, Context, Cycle, Effect, Endpoint, Enqueue, EventResource, Extensions, Fact, FactForm, Facts,
-    FieldProblem, FieldProblems, Filter, Fixes, Hint, HttpMethod, HttpSource, LeftOut, LeftOutReason,
+    ACTS_PER_STEP_MAX, Act, Actions, Acts, Answer, Args, AskedActs, Awaited, Bind, Change, ClusterEvent,
+    Code, Conclusion, Context, Cycle, Effect, Endpoint, Enqueue, EventResource, Extensions, Fact, FactForm,
+    Facts, FieldProblem, FieldProblems, Filter, Fixes, Hint, HttpMethod, HttpSource, LeftOut, LeftOutReason,
     Likeness, LineSource, MAX_NODE_SCORE, Memories, Memory, News, NoArgs, NodeFacts, NodeField,
     NodeRehearsal, NodeScore, NodeUsage, NodeValues, NodeVictims, Nomination, Normalization, Notice, Observe,
     OrderChanges, Page, PageRequest, Permit, PermitDecision, Plan, Plugin, PodCondition, PodField, Point,

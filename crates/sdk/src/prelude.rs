@@ -7,7 +7,7 @@ pub use std::time::Duration;
 pub use serde::{Deserialize, Serialize};
 
 pub use crate::{
-    Actions, Acts, Args, Bind, Change, ClusterEvent, Context, Cycle, Effect, Enqueue, Extensions,
+    Actions, Acts, Args, Awaited, Bind, Change, ClusterEvent, Context, Cycle, Effect, Enqueue, Extensions,
     FieldProblems, Filter, Hint, Kind, KindId, LabelLookup, MAX_NODE_SCORE, Memories, Memory, News, NoArgs,
     NodeField, NodeRef, NodeScore, Normalization, Observe, OrderChanges, Page, PageRequest, Permit,
     PermitDecision, Plugin, Pod, PodField, PostBind, PostFilter, PostFilterResult, PreBind, PreEnqueue,

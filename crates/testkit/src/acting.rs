@@ -49,7 +49,8 @@ pub(crate) fn step_lines(profile: &Profile, step: &Step) -> Vec<String> {
         Step::Wait { effects, events, deadline } => {
             let orders = effects.iter().map(|effect| order_text(profile, effect));
             let until = deadline.map(|deadline| format!(" until {deadline}")).unwrap_or_default();
-            orders.chain([format!("waits{until}{}", events_text(events))]).collect()
+            let events: Vec<ClusterEvent> = events.iter().map(|awaited| awaited.event).collect();
+            orders.chain([format!("waits{until}{}", events_text(&events))]).collect()
         }
     }
 }

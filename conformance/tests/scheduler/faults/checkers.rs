@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use supercargo_engine::PodPlace;
+
 use super::orders::Ordered;
 use super::plugins::KnownPods;
 use super::world::World;
@@ -37,6 +39,10 @@ pub(super) struct NoVictimsForBound;
 /// C7: an answer counts once, for the step that asked: a pod is said to be scheduled only if the server has bound it.
 pub(super) struct ScheduledIsTrue;
 
+/// C8, as long as faults go on: a pod that is held back while its victims are evicted has victims that are. When faults have ended, every
+/// pod that fits is bound: `at_rest` in `mod.rs`.
+pub(super) struct HeldForVictims;
+
 /// C9: a plugin that observes knows the pods that the scheduler knows, and where they are by what the API server says.
 pub(super) struct ObserversKnow;
 
@@ -55,6 +61,7 @@ pub(super) fn all() -> Vec<Box<dyn Checker>> {
         Box::new(FollowersOnlyRead),
         Box::new(NoVictimsForBound),
         Box::new(ScheduledIsTrue),
+        Box::new(HeldForVictims),
         Box::new(ObserversKnow),
         Box::new(MeantIsSaid),
         Box::new(BoundedBooks),
@@ -185,6 +192,24 @@ impl Checker for ScheduledIsTrue {
                 return Err(format!(
                     "{uid} is said to be scheduled to {node}, and the server knows nothing of it"
                 ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Checker for HeldForVictims {
+    fn name(&self) -> &'static str {
+        "C8"
+    }
+
+    fn check(&mut self, world: &mut World) -> Result<(), String> {
+        let preempting = world.scheduler.books().preempting;
+        let (waiting, _) = world.scheduler.all_whereabouts(usize::MAX, world.now());
+        for (pod, found) in waiting {
+            let PodPlace::Held { plugin: None, reason, .. } = found.place else { continue };
+            if reason.contains("being evicted") && !preempting.contains(&pod.uid) {
+                return Err(format!("{} waits until its victims are evicted, and none is", pod.uid));
             }
         }
         Ok(())

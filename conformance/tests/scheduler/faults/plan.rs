@@ -80,7 +80,7 @@ pub(super) enum ExtenderSetup {
 }
 
 /// How many things happen in a run.
-const STEPS: usize = 210;
+const STEPS: usize = 240;
 
 /// How often each act happens, among all of them.
 const WEIGHTS: [(Act, u64); 18] = [
@@ -97,7 +97,7 @@ const WEIGHTS: [(Act, u64); 18] = [
     (Act::Carry, 24),
     (Act::Say, 12),
     (Act::Answer, 26),
-    (Act::Relist, 3),
+    (Act::Relist, 4),
     (Act::Pass, 7),
     (Act::Swap, 2),
     (Act::Lead, 2),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use supercargo_framework::{
-    Actions, Acts, Change, ClusterEvent, Context, Cycle, Effect, Enqueue, Extensions, Memory, NoArgs,
+    Actions, Acts, Change, ClusterEvent, Context, Cycle, Effect, Enqueue, Extensions, Memory, News, NoArgs,
     Observe, Permit, PermitDecision, Plugin, PostBind, PreBind, PreEnqueue, Reads, Registry, Reserve,
     SharedMap, Status, Step, Verb, Write, Writes,
 };
@@ -24,6 +24,11 @@ const PREPARE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Pods with this label are held back, and say so.
 pub(super) const HELD: &str = "held";
+
+/// Pods with this label wait before they are bound until other pods come or go.
+pub(super) const AWAITS: &str = "awaits";
+/// How long [`Awaits`] has a pod wait.
+const AWAIT_TIMEOUT: Duration = Duration::from_secs(25);
 
 const CONFIG_MAPS: KindId = KindId { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" };
 
@@ -122,6 +127,61 @@ impl PreBind for Prepares {
             events: Vec::new(),
             deadline: Some(cycle.context.now.after(PREPARE_TIMEOUT)),
         }
+    }
+}
+
+/// When other pods come or go, fails pods that wait, lets them go, or has them wait on. A pod that fails is one that goes for the others.
+struct Awaits;
+
+impl Plugin for Awaits {
+    const NAME: &'static str = "Awaits";
+    type Args = NoArgs;
+
+    fn new(_: NoArgs) -> Self {
+        Awaits
+    }
+
+    fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+        points.pre_bind().enqueue()
+    }
+
+    fn concerns(&self, pod: &Pod) -> bool {
+        pod.labels.label(AWAITS).is_some()
+    }
+}
+
+impl Awaits {
+    fn wait(cycle: &Cycle<'_>) -> Step {
+        let own = ObjectKey { namespace: "default".into(), name: (*cycle.pod.name).into() };
+        let events = vec![
+            ClusterEvent::pod(Actions::ADD.or(Actions::DELETE)).into(),
+            ClusterEvent::pod(Actions::ALL).of(own),
+        ];
+        let deadline = Some(cycle.context.now.after(AWAIT_TIMEOUT));
+        Step::Wait { effects: Vec::new(), events, deadline }
+    }
+}
+
+impl PreBind for Awaits {
+    fn pre_bind(&self, cycle: &mut Cycle<'_>, _: NodeRef<'_>) -> Step {
+        Self::wait(cycle)
+    }
+
+    fn resume(&self, cycle: &mut Cycle<'_>, _: NodeRef<'_>, news: &News<'_>) -> Step {
+        match (news, cycle.cluster().version() % 4) {
+            (News::Changed(_), 0) => Step::Done(Status::error("not this one")),
+            (News::Changed(_), 1 | 2) => Step::Done(Status::success()),
+            (News::Changed(_), _) => Self::wait(cycle),
+            // It may be rejected after what would have helped it.
+            _ if cycle.context.seed.is_multiple_of(3) => Step::Done(Status::unschedulable("nothing came")),
+            _ => Step::Done(Status::success()),
+        }
+    }
+}
+
+impl Enqueue for Awaits {
+    fn events(&self) -> Vec<ClusterEvent> {
+        vec![ClusterEvent::pod(Actions::DELETE)]
     }
 }
 
@@ -260,6 +320,7 @@ pub(super) fn registry() -> Registry {
     let mut registry = supercargo_plugins::registry();
     registry.register::<Pairs>().expect("the name is free");
     registry.register::<Prepares>().expect("the name is free");
+    registry.register::<Awaits>().expect("the name is free");
     registry.register::<Holds>().expect("the name is free");
     registry.register::<Panics>().expect("the name is free");
     registry.register::<PodBooks>().expect("the name is free");

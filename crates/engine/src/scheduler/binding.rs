@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 use supercargo_framework::{
-    Actions, ClusterEvent, Conclusion, CycleState, Effect, Nomination, PermitDecision, Plan, Point, Profile,
-    Status,
+    Actions, Awaited, ClusterEvent, Conclusion, CycleState, Effect, Nomination, PermitDecision, Plan, Point,
+    Profile, Status,
 };
-use supercargo_model::{Cluster, Pod, Row, Standing, Timestamp};
+use supercargo_model::{Cluster, ObjectKey, Pod, Row, Standing, Timestamp};
 
 use super::Scheduler;
 use super::attempts::Failure;
@@ -112,7 +112,7 @@ struct PermitWait {
     timeout: Duration,
     deadline: Timestamp,
     /// What may change the plugin's mind.
-    events: Vec<ClusterEvent>,
+    events: Vec<Awaited>,
 }
 
 impl PermitWait {
@@ -125,16 +125,23 @@ impl PermitWait {
         now: Timestamp,
     ) -> Self {
         let deadline = until.min(began.after(PERMIT_WAIT_MAX));
+        let events = events.into_iter().map(Awaited::from).collect();
         PermitWait { plugin, wanted: until.since(now), timeout: deadline.since(now), deadline, events }
+    }
+
+    pub(super) fn hears(&self, event: &ClusterEvent, object: &ObjectKey) -> bool {
+        self.events.iter().any(|awaited| awaited.covers(event, object))
     }
 }
 
 /// What a step waits for.
 #[derive(Clone, Debug, Default)]
 struct Pause {
+    /// Whether the step has begun: until then there is nothing to resume, and from then on nothing to begin.
+    is_begun: bool,
     /// How many of its orders are not carried out yet.
     orders: usize,
-    events: Vec<ClusterEvent>,
+    events: Vec<Awaited>,
     deadline: Option<Timestamp>,
     /// What the server answered to the orders that are carried out.
     objects: Vec<Value>,
@@ -145,10 +152,10 @@ struct Pause {
 struct Evidence {
     /// Orders without an answer so far.
     open: usize,
-    /// An order was answered, but not by a refusal: the pod may be bound.
-    is_doubtful: bool,
-    /// An order got no answer and will get none: it may even be carried out later.
-    is_unanswered: bool,
+    /// An order was answered, but not by a refusal: the pod may be bound. What was known before says nothing of that.
+    doubtful_since: Option<Timestamp>,
+    /// An order got no answer and will get none: it may be carried out until then.
+    may_land_until: Option<Timestamp>,
 }
 
 impl Evidence {
@@ -157,17 +164,19 @@ impl Evidence {
         self.open += orders;
     }
 
-    /// One of the orders was answered. Only a refusal says that it did not bind the pod.
-    fn answered(&mut self, conclusion: &Conclusion) {
+    /// One of the orders was answered. Only a refusal says that it did not bind the pod. One that was given up may land for so long.
+    fn answered(&mut self, conclusion: &Conclusion, lands_within: Duration, now: Timestamp) {
         self.open = self.open.saturating_sub(1);
         match conclusion {
             Conclusion::Refused { .. } => {}
-            Conclusion::Unknown { is_answered: false, .. } => self.is_unanswered = true,
+            Conclusion::Unknown { is_answered: false, .. } => {
+                self.may_land_until = self.may_land_until.max(Some(now.after(lands_within)));
+            }
             Conclusion::Done
             | Conclusion::DoneWith(_)
             | Conclusion::Gone { .. }
             | Conclusion::Conflict { .. }
-            | Conclusion::Unknown { is_answered: true, .. } => self.is_doubtful = true,
+            | Conclusion::Unknown { is_answered: true, .. } => self.doubtful_since = Some(now),
         }
     }
 
@@ -176,9 +185,21 @@ impl Evidence {
         self == Evidence::default()
     }
 
-    /// Whether an order may be carried out yet.
-    fn may_come(self) -> bool {
-        self.open > 0 || self.is_unanswered
+    /// Whether what the API server says at that time takes all orders into account. It does not as long as whoever carries one out has it
+    /// still, or has sent it.
+    fn is_settled_at(self, time: Timestamp) -> bool {
+        self.open == 0 && self.may_land_until.max(self.doubtful_since).is_none_or(|last| time >= last)
+    }
+
+    /// When that will be so, or is; none if nobody knows.
+    fn settles(self, now: Timestamp) -> Option<Timestamp> {
+        (self.open == 0).then(|| self.may_land_until.map_or(now, |last| last.max(now)))
+    }
+
+    fn move_times(&mut self, moved: impl Fn(&mut Timestamp)) {
+        for time in [&mut self.doubtful_since, &mut self.may_land_until] {
+            time.iter_mut().for_each(&moved);
+        }
     }
 }
 
@@ -193,17 +214,30 @@ impl Binding {
         }
     }
 
-    /// Whether a step of the binding waits for an event.
-    pub(super) fn listens(&self) -> bool {
-        match &self.stage {
-            Stage::Permit(waits) => waits.iter().any(|wait| !wait.events.is_empty()),
-            _ => self.pause().is_some_and(|pause| !pause.events.is_empty()),
-        }
+    /// The events that the binding is resumed by. A step whose orders are not carried out yet is resumed by their answers first.
+    pub(super) fn awaited(&self) -> impl Iterator<Item = &Awaited> {
+        let waits = match &self.stage {
+            Stage::Permit(waits) => &waits[..],
+            _ => &[],
+        };
+        let pause = self.pause().filter(|pause| pause.orders == 0);
+        waits.iter().flat_map(|wait| &wait.events).chain(pause.into_iter().flat_map(|pause| &pause.events))
+    }
+
+    /// Whether the binding is resumed by such an event of that object.
+    pub(super) fn hears(&self, event: &ClusterEvent, object: &ObjectKey) -> bool {
+        self.awaited().any(|awaited| awaited.covers(event, object))
+    }
+
+    /// The number of the orders that the stage waits for.
+    pub(super) fn round(&self) -> u64 {
+        self.round
     }
 
     /// The clock was set: moves all points in time along.
     pub(super) fn move_times(&mut self, moved: impl Fn(&mut Timestamp)) {
         moved(&mut self.began);
+        self.evidence.move_times(&moved);
         match &mut self.stage {
             Stage::Permit(waits) => waits.iter_mut().for_each(|wait| moved(&mut wait.deadline)),
             Stage::PreBind(_, pause) | Stage::Bind(_, pause) => {

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rustc_hash::FxBuildHasher;
-use supercargo_model::Timestamp;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use supercargo_framework::{Awaited, EventResource};
+use supercargo_model::{ObjectKey, Timestamp};
 
 use super::binding::Binding;
 
@@ -18,18 +19,38 @@ pub(super) struct Bindings {
     last_position: usize,
     /// When a binding is to be resumed at the latest, and its number.
     deadlines: BTreeSet<(Timestamp, u64, Arc<str>)>,
-    /// The bindings that wait for an event, by their numbers: they are resumed in the order in which pods were decided.
-    listeners: BTreeMap<u64, Arc<str>>,
+    /// The bindings that wait for an event, by what they wait for, and then by their numbers: they are resumed in the order in which pods
+    /// were decided. An event costs a look at those that wait for its object, or for any.
+    listeners: FxHashMap<Listened, BTreeMap<u64, Arc<str>>>,
     /// How many bindings wait to know whether their pod was bound.
     unresolved: usize,
     last_number: u64,
 }
 
+/// What an event that is waited for happens to: any object of a kind, or the one of that name.
+type Listened = (EventResource, Option<ObjectKey>);
+
+/// One wait of one binding. Whoever goes through several bindings looks whether each still waits as it did: what is done for one may end
+/// another, or take it further.
+#[derive(Clone, Debug)]
+pub(super) struct Fence {
+    pub(super) uid: Arc<str>,
+    number: u64,
+    round: u64,
+}
+
+impl Fence {
+    /// Whether the binding still waits for what it waited for.
+    pub(super) fn is_of(&self, binding: &Binding) -> bool {
+        self.number == binding.number && self.round == binding.round()
+    }
+}
+
 /// What the indices of [`Bindings`] hold of one binding.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 struct Waits {
     deadline: Option<Timestamp>,
-    listens: bool,
+    listened: Vec<Listened>,
     is_unresolved: bool,
 }
 
@@ -39,7 +60,7 @@ impl Waits {
     fn of(binding: &Binding) -> Self {
         Waits {
             deadline: binding.deadline(),
-            listens: binding.listens(),
+            listened: binding.awaited().map(listened).collect(),
             is_unresolved: binding.is_unresolved(),
         }
     }
@@ -88,7 +109,7 @@ impl Bindings {
 
     pub(super) fn remove(&mut self, uid: &str) -> Option<Binding> {
         let (uid, binding) = self.by_uid.swap_remove_index(self.position_of(uid)?)?;
-        self.leave(&uid, binding.number, Waits::of(&binding));
+        self.leave(&uid, binding.number, &Waits::of(&binding));
         Some(*binding)
     }
 
@@ -98,15 +119,15 @@ impl Bindings {
         let binding = &mut *self.by_uid[self.last_position];
         let before = Waits::of(binding);
         let result = act(binding);
-        self.update_waits(before);
+        self.update_waits(&before);
         Some(result)
     }
 
     /// Brings what is known of the waits of the binding up to date that was changed last.
-    fn update_waits(&mut self, before: Waits) {
+    fn update_waits(&mut self, before: &Waits) {
         let Some((uid, binding)) = self.by_uid.get_index(self.last_position) else { return };
         let after = Waits::of(binding);
-        if before != after {
+        if *before != after {
             let (uid, number) = (uid.clone(), binding.number);
             self.leave(&uid, number, before);
             self.enter(&uid, number, after);
@@ -126,8 +147,14 @@ impl Bindings {
     }
 
     /// The bindings whose deadline has come, earliest first.
-    pub(super) fn due(&self, now: Timestamp) -> Vec<Arc<str>> {
-        self.deadlines.iter().take_while(|(due, ..)| *due <= now).map(|(.., uid)| uid.clone()).collect()
+    pub(super) fn due(&self, now: Timestamp) -> Vec<Fence> {
+        let due = self.deadlines.iter().take_while(|(due, ..)| *due <= now);
+        due.filter_map(|(.., uid)| self.fence(uid)).collect()
+    }
+
+    fn fence(&self, uid: &Arc<str>) -> Option<Fence> {
+        let binding = self.get(uid)?;
+        Some(Fence { uid: uid.clone(), number: binding.number, round: binding.round() })
     }
 
     /// Whether any binding waits for an event.
@@ -135,29 +162,51 @@ impl Bindings {
         !self.listeners.is_empty()
     }
 
-    /// The bindings that wait for an event, of those that `concerned` names.
-    pub(super) fn listeners(&self, concerned: impl Fn(&Binding) -> bool) -> Vec<Arc<str>> {
-        let listening = self.listeners.values().filter(|uid| self.get(uid).is_some_and(&concerned));
-        listening.cloned().collect()
+    /// The bindings that wait for an event of that object, of those that `concerned` names.
+    pub(super) fn listeners(
+        &self,
+        resource: EventResource,
+        object: &ObjectKey,
+        concerned: impl Fn(&Binding) -> bool,
+    ) -> Vec<Fence> {
+        let keys = [(EventResource::Any, None), (resource, None), (resource, Some(object.clone()))];
+        let known = keys.iter().filter_map(|key| self.listeners.get(key)).flatten();
+        let listening = known.filter(|(_, uid)| self.get(uid).is_some_and(&concerned));
+        // A binding may wait for several of these.
+        let by_number: BTreeMap<u64, &Arc<str>> = listening.map(|(number, uid)| (*number, uid)).collect();
+        by_number.into_values().filter_map(|uid| self.fence(uid)).collect()
     }
 
     fn enter(&mut self, uid: &Arc<str>, number: u64, waits: Waits) {
         if let Some(deadline) = waits.deadline {
             self.deadlines.insert((deadline, number, uid.clone()));
         }
-        if waits.listens {
-            self.listeners.insert(number, uid.clone());
+        for listened in waits.listened {
+            self.listeners.entry(listened).or_default().insert(number, uid.clone());
         }
         self.unresolved += usize::from(waits.is_unresolved);
     }
 
-    fn leave(&mut self, uid: &Arc<str>, number: u64, waits: Waits) {
+    fn leave(&mut self, uid: &Arc<str>, number: u64, waits: &Waits) {
         if let Some(deadline) = waits.deadline {
             self.deadlines.remove(&(deadline, number, uid.clone()));
         }
-        if waits.listens {
-            self.listeners.remove(&number);
+        for listened in &waits.listened {
+            // It may wait for several events of one object.
+            if let Some(listeners) = self.listeners.get_mut(listened) {
+                listeners.remove(&number);
+                if listeners.is_empty() {
+                    self.listeners.remove(listened);
+                }
+            }
         }
         self.unresolved -= usize::from(waits.is_unresolved);
     }
+}
+
+/// Where a binding is found that waits for this.
+fn listened(awaited: &Awaited) -> Listened {
+    let resource = awaited.event.resource;
+    // What can happen to anything is not looked up by a name.
+    (resource, awaited.object.clone().filter(|_| resource != EventResource::Any))
 }

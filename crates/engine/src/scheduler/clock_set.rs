@@ -17,8 +17,7 @@ impl Scheduler {
         self.engine.memories().clock_was_set(seconds);
         self.queries.move_times(moved);
         self.inquiries.move_times(moved);
-        for eviction in self.evictions.values_mut() {
-            eviction.move_times(moved);
-        }
+        self.evictions.move_times(moved);
+        self.gone.move_times(moved);
     }
 }

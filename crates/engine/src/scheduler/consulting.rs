@@ -19,6 +19,7 @@ use super::heap::Slot;
 use super::observations::Observation;
 use super::queue_context::profile_of;
 use super::{Scheduler, Waiter};
+use crate::among::filter_among;
 use crate::decision::{Decision, Outcome};
 use crate::evaluate::{Evaluation, Rules, Thoroughness, finish, search};
 use crate::filtering::Filters;
@@ -429,9 +430,28 @@ impl Scheduler {
             return self.act_on(slot, decision, now);
         };
         let counts = NodeCounts { evaluated: *evaluated, feasible: *feasible };
-        match self.engine.cluster.snapshot().row_of(node) {
-            Some(row) => self.place(slot, row, counts, now),
-            None => self.fail_placed(slot, node, Failure::error(format!("node {node:?} not found")), now),
+        let fits = match self.engine.cluster.snapshot().row_of(node) {
+            None => Err(format!("node {node:?} not found")),
+            Some(row) if self.engine.cluster.snapshot().version() == decision.version => Ok(row),
+            Some(row) => self.still_fits(&decision.pod, row, now).map(|()| row),
+        };
+        match fits {
+            Ok(row) => self.place(slot, row, counts, now),
+            Err(error) => self.fail_placed(slot, node, Failure::error(error), now),
+        }
+    }
+
+    /// Whether a pod can run on the node that was chosen for it, now that the cluster is another one than extenders were asked about.
+    fn still_fits(&mut self, pod: &Arc<Pod>, row: Row, now: Timestamp) -> Result<(), String> {
+        let (context, profiles) = self.engine.view(now);
+        let Some(profile) = profile_of(profiles, pod) else { return Ok(()) };
+        let words = filter_among(&profiles[profile], context.clone(), pod, &[row]);
+        match words.iter().find(|word| !word.is_success()) {
+            None => Ok(()),
+            Some(word) => {
+                let node = context.cluster.node(row).name();
+                Err(format!("node {node:?} has changed while extenders were asked: {}", word.message()))
+            }
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 use supercargo_framework::{Conclusion, Effect, Nomination, Notice, Subject};
 use supercargo_model::{Pod, Timestamp};
 
@@ -10,9 +12,23 @@ use super::binding::Binding;
 use super::observations::Observation;
 use super::{Scheduler, Waiter};
 
+/// The pods for which others are being evicted.
+///
+/// Whoever stops being held back by that is said to have been freed: what happened meanwhile may have helped it, and was kept from it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Evictions {
+    by_preemptor: IndexMap<Arc<str>, Eviction, FxBuildHasher>,
+    /// The pods that wait until their last victim is on its way out, by UID.
+    preempting: FxHashSet<Arc<str>>,
+}
+
+/// A pod that is not held back by its victims any more.
+#[must_use = "it has to be let into the queue again"]
+struct Freed(Arc<str>);
+
 /// The victims of a pod, while they are evicted.
 #[derive(Clone, Debug)]
-pub(super) struct Eviction {
+struct Eviction {
     preemptor: Arc<Pod>,
     node: Arc<str>,
     /// The one that is evicted when all others are: its end is what the pod waits for.
@@ -20,15 +36,62 @@ pub(super) struct Eviction {
     /// How many others are being evicted.
     others: usize,
     is_last_under_way: bool,
+    /// Whether the API server has said of the last one that it is on its way out, or gone.
+    has_last_left: bool,
     began: Timestamp,
     /// The number of the orders to evict: answers to an earlier eviction for the same pod come too late.
     round: u64,
 }
 
-impl Eviction {
+impl Evictions {
+    /// The pods that wait until their last victim is on its way out.
+    pub(super) fn preempting(&self) -> &FxHashSet<Arc<str>> {
+        &self.preempting
+    }
+
+    /// The pods for which others are being evicted.
+    pub(super) fn preemptors(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.by_preemptor.keys()
+    }
+
     /// The clock was set: moves all points in time along.
     pub(super) fn move_times(&mut self, moved: impl Fn(&mut Timestamp)) {
-        moved(&mut self.began);
+        self.by_preemptor.values_mut().for_each(|eviction| moved(&mut eviction.began));
+    }
+
+    fn get(&self, preemptor: &str) -> Option<&Eviction> {
+        self.by_preemptor.get(preemptor)
+    }
+
+    fn begin(&mut self, eviction: Eviction) {
+        let uid = eviction.preemptor.uid.clone();
+        self.preempting.insert(uid.clone());
+        self.by_preemptor.insert(uid, eviction);
+    }
+
+    fn end(&mut self, preemptor: &str) -> Option<Freed> {
+        self.by_preemptor.swap_remove(preemptor);
+        self.preempting.take(preemptor).map(Freed)
+    }
+
+    fn end_all(&mut self) -> Vec<Freed> {
+        self.preempting.clear();
+        // Not in the order of a table of hashes: what is done comes again in a run that is repeated.
+        self.by_preemptor.drain(..).map(|(uid, _)| Freed(uid)).collect()
+    }
+
+    /// A pod is on its way out, or gone. Several pods may have it as their last victim.
+    fn leaves(&mut self, victim: &str) -> Vec<Freed> {
+        let mut freed = Vec::new();
+        for (uid, eviction) in &mut self.by_preemptor {
+            if *eviction.last.uid == *victim {
+                eviction.has_last_left = true;
+                if eviction.is_last_under_way {
+                    freed.extend(self.preempting.take(uid).map(Freed));
+                }
+            }
+        }
+        freed
     }
 }
 
@@ -58,11 +121,11 @@ impl Scheduler {
             last,
             others: victims.len(),
             is_last_under_way: false,
+            has_last_left: false,
             began: now,
             round: self.last_round,
         };
-        self.preempting.insert(preemptor.uid.clone());
-        self.evictions.insert(preemptor.uid.clone(), eviction);
+        self.evictions.begin(eviction);
         if victims.is_empty() {
             self.evict_last(&preemptor.uid, now);
         }
@@ -72,11 +135,14 @@ impl Scheduler {
     }
 
     fn evict_last(&mut self, preemptor: &Arc<str>, now: Timestamp) {
-        if let Some(eviction) = self.evictions.get_mut(preemptor) {
-            eviction.is_last_under_way = true;
-            let (preemptor, last) = (eviction.preemptor.clone(), eviction.last.clone());
-            self.evict(&preemptor, last, now);
+        let Some(eviction) = self.evictions.by_preemptor.get_mut(preemptor) else { return };
+        if eviction.has_last_left {
+            // As upstream, what is on its way out anyway is not evicted.
+            return self.have_been_evicted(preemptor, now);
         }
+        eviction.is_last_under_way = true;
+        let (preemptor, last) = (eviction.preemptor.clone(), eviction.last.clone());
+        self.evict(&preemptor, last, now);
     }
 
     fn evict(&mut self, preemptor: &Arc<Pod>, victim: Arc<Pod>, now: Timestamp) {
@@ -121,22 +187,27 @@ impl Scheduler {
         // Whether the pod fits has to be found out anew. Upstream does so at once, and again and again if it may not
         // evict anybody.
         self.observe_eviction(uid, false, now);
-        self.forget_eviction(uid);
+        let freed = self.evictions.end(uid);
         self.with_queue(now, |queue, context| queue.retry(context, uid));
+        self.let_in(freed, now);
     }
 
     /// A victim is on its way out.
     fn evicted(&mut self, preemptor: &Arc<str>, victim: &Pod, now: Timestamp) {
-        let Some(eviction) = self.evictions.get_mut(preemptor) else { return };
+        let Some(eviction) = self.evictions.by_preemptor.get_mut(preemptor) else { return };
         if victim.uid == eviction.last.uid {
-            self.observe_eviction(preemptor, true, now);
-            self.forget_eviction(preemptor);
-            return;
+            return self.have_been_evicted(preemptor, now);
         }
         eviction.others = eviction.others.saturating_sub(1);
         if eviction.others == 0 && !eviction.is_last_under_way {
             self.evict_last(preemptor, now);
         }
+    }
+
+    /// All victims of a pod are on their way out.
+    fn have_been_evicted(&mut self, preemptor: &Arc<str>, now: Timestamp) {
+        self.observe_eviction(preemptor, true, now);
+        self.forget_eviction(preemptor, now);
     }
 
     fn observe_eviction(&mut self, preemptor: &str, is_success: bool, now: Timestamp) {
@@ -146,24 +217,28 @@ impl Scheduler {
         }
     }
 
-    /// The API server says that a pod is going or gone: the preemptor that only waited for that may be tried.
-    pub(super) fn victim_leaves(&mut self, uid: &str) {
-        let waits = |eviction: &Eviction| eviction.is_last_under_way && *eviction.last.uid == *uid;
-        let waiting = self.evictions.iter().find(|(_, eviction)| waits(eviction));
-        if let Some(preemptor) = waiting.map(|(preemptor, _)| preemptor.clone()) {
-            self.preempting.remove(&preemptor);
-        }
+    /// The API server says that a pod is going or gone: the preemptors that only waited for that may be tried.
+    pub(super) fn victim_leaves(&mut self, uid: &str, now: Timestamp) {
+        let freed = self.evictions.leaves(uid);
+        self.let_in(freed, now);
     }
 
-    pub(super) fn forget_eviction(&mut self, preemptor: &str) {
-        self.evictions.swap_remove(preemptor);
-        self.preempting.remove(preemptor);
+    pub(super) fn forget_eviction(&mut self, preemptor: &str, now: Timestamp) {
+        let freed = self.evictions.end(preemptor);
+        self.let_in(freed, now);
     }
 
     /// No victim is evicted any more, for whatever pod.
-    pub(super) fn forget_evictions(&mut self) {
-        self.evictions.clear();
-        self.preempting.clear();
+    pub(super) fn forget_evictions(&mut self, now: Timestamp) {
+        let freed = self.evictions.end_all();
+        self.let_in(freed, now);
+    }
+
+    /// These pods are not held back any more. Those that would have been tried meanwhile are tried now.
+    fn let_in(&mut self, freed: impl IntoIterator<Item = Freed>, now: Timestamp) {
+        for Freed(uid) in freed {
+            self.with_queue(now, |queue, context| queue.let_in(context, &uid));
+        }
     }
 
     fn tell_victim(&mut self, preemptor: &Arc<Pod>, victim: &Arc<Pod>, node: &str, how: &str) {

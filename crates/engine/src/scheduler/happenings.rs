@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use supercargo_framework::{Actions, Change, ClusterEvent};
 use supercargo_model::pod::GeneratedClaim;
-use supercargo_model::{NodeRef, Object, Pod, Row, Snapshot};
+use supercargo_model::{NodeRef, Object, ObjectKey, Pod, Row, Snapshot};
 
 /// Something that happened, kept with what it happened to.
 #[derive(Clone, Debug)]
@@ -22,6 +22,22 @@ pub(super) enum What {
 }
 
 impl What {
+    /// The name of what it happened to.
+    pub(super) fn key(&self) -> ObjectKey {
+        let found = match self {
+            What::Pod { old, new } => new
+                .as_ref()
+                .or(old.as_ref())
+                .map(|pod| ObjectKey { namespace: (*pod.namespace).into(), name: (*pod.name).into() }),
+            What::Node { old, new } => new.as_ref().or(old.as_ref()).map(|(cluster, row)| ObjectKey {
+                namespace: Box::default(),
+                name: (**cluster.node(*row).name()).into(),
+            }),
+            What::Object { old, new } => new.as_ref().or(old.as_ref()).map(|object| object.key.clone()),
+        };
+        found.unwrap_or_else(|| ObjectKey { namespace: Box::default(), name: Box::default() })
+    }
+
     pub(super) fn change(&self) -> Change<'_> {
         fn node(state: &Option<(Snapshot, Row)>) -> Option<NodeRef<'_>> {
             state.as_ref().map(|(cluster, row)| cluster.node(*row))

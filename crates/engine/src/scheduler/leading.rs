@@ -24,7 +24,7 @@ impl Scheduler {
         }
         self.break_off_consultation(now, Queue::take_back);
         self.break_off_inquiries(now, Queue::take_back);
-        self.forget_evictions();
+        self.forget_evictions(now);
         self.stop_bindings(now);
         self.carry_out_acts(now);
         self.drop_orders(now);

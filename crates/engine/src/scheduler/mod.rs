@@ -31,9 +31,11 @@ mod catching;
 mod clock_set;
 mod conditions;
 mod consulting;
+mod delivering;
 mod directing;
 mod eviction;
 mod facts;
+mod gone;
 mod happenings;
 mod heap;
 mod leading;
@@ -52,8 +54,7 @@ mod whereabouts;
 use std::sync::Arc;
 use std::time::Duration;
 
-use indexmap::IndexMap;
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 use supercargo_framework::{
     AskFailure, Conclusion, Effect, ExtenderAnswer, Memories, Nomination, Notice, Profile,
 };
@@ -67,10 +68,11 @@ use bindings::Bindings;
 pub use catching::{Panicked, caught};
 use consulting::Consultation;
 pub use consulting::ExtenderSettings;
-use eviction::Eviction;
+use delivering::Deliveries;
+use eviction::Evictions;
 pub use facts::AnswerTaken;
 use facts::Queries;
-use happenings::Happening;
+use gone::GonePods;
 pub use observations::{Books, Gauges, Observation, QueueEvent, QueuePart, Refusal, Stopwatch};
 use observing::Observers;
 use questions::Inquiries;
@@ -127,15 +129,15 @@ pub struct Scheduler {
     queue: Queue,
     /// The pods that were given a node, and are not known to be bound yet.
     bindings: Bindings,
+    /// What happened and is being told.
+    deliveries: Deliveries,
     /// The pods whose binders say that they bound them, and that the watch has not told of yet. With those in `bindings` they
     /// are the assumed pods.
     unconfirmed: FxHashSet<Arc<str>>,
-    /// The pods that a look-up has found to be gone, until the watch tells so: they are not tried again meanwhile.
-    gone: FxHashSet<Arc<str>>,
+    /// The pods that a look-up has found to be gone.
+    gone: GonePods,
     /// The pods for which others are being evicted.
-    evictions: IndexMap<Arc<str>, Eviction, FxBuildHasher>,
-    /// The same by UID, as the queue wants to know them.
-    preempting: FxHashSet<Arc<str>>,
+    evictions: Evictions,
     extenders: Vec<ExtenderSettings>,
     /// The attempt that waits for extenders. There is no other meanwhile.
     consultation: Option<Consultation>,
@@ -169,6 +171,8 @@ enum Waiter {
     Binding(Asked),
     /// A binding that does not know whether its pod is bound.
     LookUp(Asked),
+    /// A pod that was found to be gone, by the number of the look-up.
+    GonePod { uid: Arc<str>, look_up: u64 },
     /// The pod that this victim makes room for, by the round of its eviction.
     Eviction { preemptor: Arc<Pod>, round: u64, victim: Arc<Pod> },
     /// What a pod says about its scheduling.
@@ -198,10 +202,10 @@ impl Scheduler {
             engine,
             queue,
             bindings: Bindings::default(),
+            deliveries: Deliveries::default(),
             unconfirmed: FxHashSet::default(),
-            gone: FxHashSet::default(),
-            evictions: IndexMap::default(),
-            preempting: FxHashSet::default(),
+            gone: GonePods::default(),
+            evictions: Evictions::default(),
             extenders: Vec::new(),
             consultation: None,
             tickets: FxHashMap::default(),
@@ -252,6 +256,7 @@ impl Scheduler {
             None => self.observe(Observation::AnswerDropped),
             Some(Waiter::Binding(asked)) => self.conclude_step(&asked, conclusion, now),
             Some(Waiter::LookUp(asked)) => self.resolve(&asked, Err(error()), now),
+            Some(Waiter::GonePod { uid, look_up }) => self.hear_of_gone_pod(&uid, look_up, Err(error()), now),
             Some(Waiter::Eviction { preemptor, round, victim }) => {
                 self.conclude_eviction(&preemptor, round, &victim, conclusion, now);
             }
@@ -275,6 +280,7 @@ impl Scheduler {
     pub fn looked_up(&mut self, ticket: Ticket, found: Result<Option<Decoded>, String>, now: Timestamp) {
         match self.take_waiter(ticket) {
             Some(Waiter::LookUp(asked)) => self.resolve(&asked, found, now),
+            Some(Waiter::GonePod { uid, look_up }) => self.hear_of_gone_pod(&uid, look_up, found, now),
             _ => self.observe(Observation::AnswerDropped),
         }
         self.carry_out_acts(now);
@@ -324,6 +330,7 @@ impl Scheduler {
             self.observers.next_deadline(),
             self.queries.next_deadline(),
             self.inquiries.next_deadline(),
+            self.gone.next_deadline(),
         ];
         deadlines.into_iter().flatten().min()
     }
@@ -335,9 +342,10 @@ impl Scheduler {
         self.start_observers(now);
         let unwritten = self.with_queue(now, Queue::advance);
         self.say_again(unwritten, now);
-        for uid in self.bindings.due(now) {
-            self.time_out(&uid, now);
+        for due in self.bindings.due(now) {
+            self.time_out(&due, now);
         }
+        self.look_for_gone_pods(now);
         self.wake_observers(now);
         self.carry_out_acts(now);
     }
@@ -368,20 +376,6 @@ impl Scheduler {
         self.order(Effect::Record(notice));
     }
 
-    /// Tells whoever waits for it that something happened.
-    fn happened(&mut self, happening: Happening, now: Timestamp) {
-        self.happened_to(happening, now, |_| true);
-    }
-
-    /// The same, where it can help only some of the waiting pods.
-    fn happened_to(&mut self, happening: Happening, now: Timestamp, concerned: impl Fn(&Pod) -> bool) {
-        self.resume_bindings(&happening, now);
-        self.queue.hear_of(&happening.event, &happening.what);
-        if self.queue.listens() {
-            self.with_queue(now, |queue, context| queue.react(context, happening, concerned));
-        }
-    }
-
     /// Whether anybody waits for something to happen.
     fn anybody_listens(&self) -> bool {
         self.queue.listens() || self.bindings.listens()
@@ -390,7 +384,7 @@ impl Scheduler {
     fn with_queue<R>(&mut self, now: Timestamp, act: impl FnOnce(&mut Queue, &QueueContext<'_>) -> R) -> R {
         self.queue.sets_changed(self.engine.cluster.take_changed_sets());
         let (context, profiles) = self.engine.view(now);
-        let context = QueueContext { context, profiles, preempting: &self.preempting };
+        let context = QueueContext { context, profiles, preempting: self.evictions.preempting() };
         let result = act(&mut self.queue, &context);
         let held = self.queue.take_newly_held(&context);
         for (pod, standing) in self.queue.take_standings() {

@@ -6,6 +6,7 @@ use supercargo_framework::{Actions, ClusterEvent};
 use supercargo_model::pod::Unscheduled;
 use supercargo_model::{Decoded, Everything, NodeWords, Object, Pod, PodWords, Standing, Timestamp};
 
+use super::delivering::Helped;
 use super::happenings::{Happening, What, node_update, pod_update};
 use super::queue::Waiting;
 use super::queue_context::profile_of;
@@ -32,7 +33,7 @@ impl Scheduler {
     pub fn remove(&mut self, object: &Decoded, now: Timestamp) {
         match object {
             Decoded::Pod(words) => {
-                self.gone.remove(&*words.metadata().uid);
+                self.gone.remove(&words.metadata().uid);
                 self.remove_pod(&words.metadata().uid, now);
             }
             Decoded::Node(words) => self.remove_node(words.name(), now),
@@ -75,7 +76,7 @@ impl Scheduler {
         let cluster = &mut self.engine.cluster;
         match everything {
             Everything::Pods(uids) => {
-                self.gone.retain(|uid| uids.contains(&**uid));
+                self.gone.retain(|uid| uids.contains(uid));
                 for uid in cluster.unlisted_pods(uids, self.queue.uids().chain(cluster.standing_uids())) {
                     self.remove_pod(&uid, now);
                 }
@@ -137,19 +138,20 @@ impl Scheduler {
     /// binding, is not in the queue, and gets no victims.
     pub(super) fn put_bound_pod(&mut self, pod: &Arc<Pod>, now: Timestamp) {
         if pod.is_terminating() {
-            self.victim_leaves(&pod.uid);
+            self.victim_leaves(&pod.uid, now);
         }
         let told = self.told_pod(&pod.uid);
         let had_binding = self.bindings.contains(&pod.uid);
+        let old = self.engine.cluster.bound_pod(&pod.uid).cloned();
         if had_binding && !is_planted(Bug::BindingsOutliveConfirmation) {
             self.end_binding_of_bound(pod, now);
         }
+        self.gone.remove(&pod.uid);
         let is_confirmed = self.unconfirmed.remove(&pod.uid) || had_binding;
         self.with_queue(now, |queue, context| queue.remove(context, &pod.uid));
         if !is_planted(Bug::EvictsForBoundPods) {
-            self.forget_eviction(&pod.uid);
+            self.forget_eviction(&pod.uid, now);
         }
-        let old = self.engine.cluster.bound_pod(&pod.uid).cloned();
         if !is_confirmed && old.as_ref() == Some(pod) {
             // It was only listed again.
             return;
@@ -164,7 +166,7 @@ impl Scheduler {
             && old.node_name != pod.node_name
         {
             // The room that was set aside for it is on another node.
-            self.room_freed(old.clone(), now, |_| true);
+            self.room_freed(old.clone(), now, Helped::All);
         }
         let events = match &old {
             Some(old) if !is_confirmed => pod_update(old, pod),
@@ -207,12 +209,26 @@ impl Scheduler {
         self.tell_of_pod(told, Some(pod.clone()), now);
     }
 
+    /// A pod as it will be told when the API server has heard of its nomination.
+    fn as_nominated(&mut self, pod: &Arc<Pod>) -> Arc<Pod> {
+        let mut nominated = self.engine.cluster.snapshot().nominated();
+        let is_it = |known: &Arc<Pod>| known.uid == pod.uid;
+        let node = nominated.find(|(_, pods)| pods.iter().any(is_it)).map(|(node, _)| node.clone());
+        match node {
+            Some(node) if pod.nominated_node_name() != Some(&node) => {
+                let mut status = pod.status.as_deref().cloned().unwrap_or_default();
+                status.nominated_node_name = Some(node);
+                Arc::new(Pod { status: Some(status.into()), ..(**pod).clone() })
+            }
+            _ => pod.clone(),
+        }
+    }
+
     /// The node that a pod was nominated to is free for others, if they are not more important.
     fn nomination_ended(&mut self, pod: &Arc<Pod>, now: Timestamp) {
         let event = ClusterEvent::pod(Actions::DELETE);
         let what = What::Pod { old: Some(pod.clone()), new: None };
-        let priority = pod.priority();
-        self.happened_to(Happening { event, what }, now, |waiting| waiting.priority() <= priority);
+        self.happened_to(Happening { event, what }, now, Helped::UpToPriority(pod.priority()));
     }
 
     /// A pod is gone, or has run its course.
@@ -222,18 +238,17 @@ impl Scheduler {
             self.abandon(uid, now);
         }
         self.unconfirmed.remove(uid);
-        self.forget_eviction(uid);
-        self.victim_leaves(uid);
         let waiting = self.with_queue(now, |queue, context| queue.remove(context, uid));
+        self.forget_eviction(uid, now);
+        self.victim_leaves(uid, now);
+        let nominated = waiting.map(|waiting| self.as_nominated(&waiting.queued.pod));
         self.engine.cluster.clear_nomination(uid);
         self.engine.cluster.clear_standing(uid);
         match self.engine.cluster.remove_pod(uid) {
-            Some(pod) => self.room_freed(pod, now, |_| true),
+            Some(pod) => self.room_freed(pod, now, Helped::All),
             None => {
-                if let Some(waiting) = waiting
-                    && waiting.queued.pod.nominated_node_name().is_some()
-                {
-                    self.nomination_ended(&waiting.queued.pod, now);
+                if let Some(pod) = nominated.filter(|pod| pod.nominated_node_name().is_some()) {
+                    self.nomination_ended(&pod, now);
                 }
             }
         }

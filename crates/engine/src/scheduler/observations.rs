@@ -498,8 +498,8 @@ impl Scheduler {
         Books {
             binding: self.bindings.iter().map(|binding| binding.pod().uid.clone()).collect(),
             unconfirmed: self.unconfirmed.iter().cloned().collect(),
-            preempting: self.evictions.keys().cloned().collect(),
-            gone: self.gone.iter().cloned().collect(),
+            preempting: self.evictions.preemptors().cloned().collect(),
+            gone: self.gone.uids().cloned().collect(),
             tickets: self.tickets.len(),
             happenings: self.queue.kept_events().count(),
             observations: self.queue.observations.list.len(),

@@ -65,7 +65,7 @@ pub(super) struct Waiting {
     flushed_at: Option<Timestamp>,
     /// The number of the first happening after it was taken to be tried.
     marker: u64,
-    /// A plugin, or an eviction that failed, asked for it to be tried again while it was being tried.
+    /// It is tried again after this attempt, if that is in vain: a plugin, or an eviction that failed, asked for that.
     is_wanted: bool,
 }
 
@@ -407,6 +407,8 @@ impl Queue {
     pub(super) fn restore(&mut self, mut waiting: Box<Waiting>) -> Slot {
         let marker = self.happened.next();
         (waiting.marker, waiting.place) = (marker, Place::InFlight);
+        // As upstream, a pod that has left the books may have missed what helps it: it is tried again, whoever rejected it.
+        waiting.is_wanted = true;
         // Its binding took the place of what was to be said, and what was told meanwhile was not heard.
         waiting.said.doubt();
         let uid = waiting.queued.pod.uid.clone();

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use supercargo_engine::PodPlace;
+use supercargo_engine::{Order, PodPlace};
+use supercargo_framework::Effect;
 
 use super::super::coverage::PodStep;
 use super::super::orders::{OrderKind, about};
 use super::super::plan::{Act, Draw};
-use super::super::plugins::{GANG, HELD, PREPARED};
-use super::{PODS_MAX, World};
+use super::super::plugins::{AWAITS, GANG, HELD, PREPARED};
+use super::{Landing, PODS_MAX, Reply, World};
 
 impl World {
     pub(super) fn add_pod(&mut self, draw: &mut Draw) {
@@ -17,11 +18,12 @@ impl World {
             return;
         }
         self.created += 1;
-        let labels = match draw.below(9) {
+        let labels = match draw.below(10) {
             0 | 1 => vec![GANG],
             2 | 3 => vec![PREPARED],
             4 | 5 => vec![GANG, PREPARED],
             6 => vec![HELD],
+            7 => vec![AWAITS],
             _ => Vec::new(),
         };
         let name = format!("p{}", self.created);
@@ -79,6 +81,38 @@ impl World {
         for name in leaving.map(|pod| pod.name.clone()).collect::<Vec<_>>() {
             self.server.remove(&name);
         }
+    }
+
+    /// Whether a pod is being evicted, for whatever other pod.
+    pub(super) fn is_being_evicted(&self, uid: &str) -> bool {
+        let is_open =
+            |order: &Order| matches!(&order.effect, Effect::Evict { victim, .. } if *victim.uid == *uid);
+        let is_sent = |reply: &Reply| reply.about.0 == OrderKind::Evict && reply.about.1 == uid;
+        self.open.iter().any(is_open)
+            || self.replies.iter().any(|reply| !reply.is_repeated() && is_sent(reply))
+    }
+
+    /// How many orders that can bind a pod are under way.
+    pub(super) fn bindings_under_way(&self, uid: &str) -> usize {
+        let is_bind = |kind: OrderKind| matches!(kind, OrderKind::Bind | OrderKind::ExtenderBind);
+        let open = self.open.iter().filter(|order| {
+            let (kind, _, about) = about(&order.effect);
+            is_bind(kind) && about == uid
+        });
+        let sent = self
+            .replies
+            .iter()
+            .filter(|reply| !reply.is_repeated() && is_bind(reply.about.0) && reply.about.1 == uid);
+        open.count() + sent.count()
+    }
+
+    /// Whether a pod is there and not bound, and none of our orders can bind it any more.
+    pub(super) fn is_surely_unbound(&self, uid: &str) -> bool {
+        let lands = |landing: &Landing| landing.uid == uid;
+        self.server.pod_with_uid(uid).is_some_and(|pod| pod.node.is_none())
+            && self.bindings_under_way(uid) == 0
+            && !self.landings.iter().any(|(_, landing)| lands(landing))
+            && !self.replies.iter().filter_map(|reply| reply.landing.as_ref()).any(lands)
     }
 
     /// A pod on a step that is drawn among those that pods are on, so that rare steps are met as often as others.

@@ -10,6 +10,7 @@ use super::{Binding, QueueEntry};
 use crate::planted::{Bug, is_planted};
 use crate::scheduler::Scheduler;
 use crate::scheduler::attempts::Failure;
+use crate::scheduler::delivering::Helped;
 use crate::scheduler::happenings::{Happening, What};
 use crate::scheduler::observations::Observation;
 
@@ -53,6 +54,9 @@ impl Scheduler {
             return self.bound(&pod.uid, now);
         }
         if let Some(Binding { pod: own, node, mut state, profile, .. }) = self.bindings.remove(&pod.uid) {
+            // Plugins that take back what is theirs see the pod where it is: it has a node, though not the one that they know.
+            let updated = self.engine.cluster.update_pod(pod.clone());
+            debug_assert!(updated.is_ok(), "a pod with a node can be added: {updated:?}");
             self.unreserve(profile.as_deref(), &own, &node, &mut state, now);
             let bound_to = pod.node_name.clone().unwrap_or_default();
             self.observe(Observation::BoundByOther { pod: own, node, bound_to });
@@ -68,14 +72,14 @@ impl Scheduler {
             QueueEntry::InFlight => self.queue.in_flight_slot(uid),
             QueueEntry::Held(waiting) => Some(self.queue.restore(waiting)),
         };
-        let Some(slot) = slot else { return self.room_freed(pod, now, |_| true) };
+        let Some(slot) = slot else { return self.room_freed(pod, now, Helped::All) };
         // Room became free. As upstream, a pod that was rejected is not to be woken by its own leaving.
         if failure.is_rejected {
             self.fail_placed(slot, &node, failure, now);
-            let own = uid.to_owned();
-            self.room_freed(pod, now, move |waiting| *waiting.uid != *own);
+            let own = pod.uid.clone();
+            self.room_freed(pod, now, Helped::Others(own));
         } else {
-            self.room_freed(pod, now, |_| true);
+            self.room_freed(pod, now, Helped::All);
             self.fail_placed(slot, &node, failure, now);
         }
     }
@@ -87,7 +91,7 @@ impl Scheduler {
         self.with_queue(now, |queue, context| queue.remove(context, uid));
         self.engine.cluster.clear_standing(uid);
         if let Some(pod) = taken.or_else(|| self.engine.cluster.remove_pod(uid)) {
-            self.room_freed(pod, now, |_| true);
+            self.room_freed(pod, now, Helped::All);
         }
     }
 
@@ -96,7 +100,10 @@ impl Scheduler {
         let stoppable = self.bindings.iter().filter(|binding| binding.can_be_stopped());
         let uids: Vec<Arc<str>> = stoppable.map(|binding| binding.pod.uid.clone()).collect();
         for uid in uids {
-            self.fail_binding(&uid, not_leading(), now);
+            // The room of one pod may take another further.
+            if self.bindings.get(&uid).is_some_and(Binding::can_be_stopped) {
+                self.fail_binding(&uid, not_leading(), now);
+            }
         }
     }
 
@@ -112,14 +119,9 @@ impl Scheduler {
         Some((assumed, node, entry))
     }
 
-    pub(in crate::scheduler) fn room_freed(
-        &mut self,
-        pod: Arc<Pod>,
-        now: Timestamp,
-        concerned: impl Fn(&Pod) -> bool,
-    ) {
+    pub(in crate::scheduler) fn room_freed(&mut self, pod: Arc<Pod>, now: Timestamp, helped: Helped) {
         let event = ClusterEvent::pod(Actions::DELETE);
         let what = What::Pod { old: Some(pod), new: None };
-        self.happened_to(Happening { event, what }, now, concerned);
+        self.happened_to(Happening { event, what }, now, helped);
     }
 }

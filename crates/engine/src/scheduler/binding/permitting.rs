@@ -75,6 +75,12 @@ impl Scheduler {
             .map(|wait| (wait.plugin, GoDuration(i64::try_from(wait.timeout.as_nanos()).unwrap_or(i64::MAX))))
             .collect();
         for (plugin, timeout) in asked {
+            // What another plugin said may have let the pod go.
+            let stage = self.bindings.get(uid).map(|binding| &binding.stage);
+            let Some(Stage::Permit(waits)) = stage else { return };
+            if !waits.iter().any(|wait| wait.plugin == plugin) {
+                continue;
+            }
             let thought = match self.second_thought(uid, plugin, news, now) {
                 Thought::Unchanged if matches!(news, News::TimedOut) => {
                     let message =

@@ -7,13 +7,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use supercargo_framework::{EXTENDER_SETTLES_AFTER, Effect};
+use supercargo_framework::{Conclusion, EXTENDER_SETTLES_AFTER, Effect};
 use supercargo_model::{Decoded, Pod, Timestamp};
 
 use super::steps::{Asked, not_leading};
 use super::{Evidence, Pause, Stage};
 use crate::planted::{Bug, is_planted};
 use crate::scheduler::attempts::Failure;
+use crate::scheduler::gone::Found;
 use crate::scheduler::observations::Observation;
 use crate::scheduler::{Scheduler, Waiter};
 
@@ -32,11 +33,11 @@ const LOOK_UP_BACKOFF_MAX: Duration = Duration::from_secs(30);
 pub(super) struct Unresolved {
     /// How the binding goes on if the pod is not bound.
     onward: Onward,
-    /// When no order of the binding can be carried out any more.
-    settles: Timestamp,
     /// How many look-ups have failed in a row.
     failures: u32,
     look_up: LookUp,
+    /// When the API server was last asked. What it says counts as long as no order has ended since.
+    asked_at: Option<Timestamp>,
 }
 
 /// How a binding goes on once its pod is known not to be bound.
@@ -52,47 +53,25 @@ pub(super) enum Onward {
 
 #[derive(Clone, Debug)]
 enum LookUp {
-    /// The API server was asked at a time, and has until another to answer.
-    Asked { at: Timestamp, until: Timestamp },
+    /// The API server was asked, and has until then to answer.
+    Asked { until: Timestamp },
     /// The API server is asked then.
     Due { at: Timestamp },
-}
-
-/// What a look-up found out about the pod of a binding.
-enum Found {
-    /// The pod has a node.
-    Bound(Arc<Pod>),
-    /// The pod is gone, or has run its course, or is on its way out without a node.
-    Gone,
-    /// The pod has no node.
-    Unbound,
-    /// Nothing: the look-up failed.
-    Nothing,
 }
 
 impl Unresolved {
     pub(super) fn deadline(&self) -> Timestamp {
         match self.look_up {
-            LookUp::Asked { until, .. } => until,
+            LookUp::Asked { until } => until,
             LookUp::Due { at } => at,
         }
     }
 
     /// The clock was set: moves all points in time along.
     pub(super) fn move_times(&mut self, moved: impl Fn(&mut Timestamp)) {
-        moved(&mut self.settles);
-        match &mut self.look_up {
-            LookUp::Asked { at, until } => {
-                moved(at);
-                moved(until);
-            }
-            LookUp::Due { at } => moved(at),
-        }
-    }
-
-    /// Whether the API server was asked when an order might still have been on its way.
-    fn was_asked_too_early(&self) -> bool {
-        matches!(self.look_up, LookUp::Asked { at, .. } if at < self.settles)
+        self.asked_at.iter_mut().for_each(&moved);
+        let (LookUp::Asked { until: time } | LookUp::Due { at: time }) = &mut self.look_up;
+        moved(time);
     }
 
     /// The extenders of the configuration are others now: the plugins bind the pod if it has to be bound again.
@@ -114,18 +93,14 @@ impl Scheduler {
         if binding.evidence.is_unbound() || is_hasty {
             return self.go_onward(uid, onward, now);
         }
-        let settles = match (binding.evidence.may_come(), &binding.stage) {
-            (false, _) => now,
-            (true, Stage::Extender(_)) => now.after(EXTENDER_SETTLES_AFTER),
-            (true, _) => now.after(ORDER_SETTLES_AFTER),
-        };
         let (pod, node) = (binding.pod.clone(), binding.node.clone());
         let error = match &onward {
             Onward::Fail(failure) => failure.message.clone(),
             Onward::Extender(_) | Onward::Plugin(_) => "the binder gave up".to_owned(),
         };
         self.observe(Observation::BindingUnknown { pod, node, error });
-        let unresolved = Unresolved { onward, settles, failures: 0, look_up: LookUp::Due { at: now } };
+        let look_up = LookUp::Due { at: now };
+        let unresolved = Unresolved { onward, failures: 0, look_up, asked_at: None };
         self.bindings.change(uid, |binding| binding.stage = Stage::Unresolved(Box::new(unresolved)));
         self.look_up(uid, now);
     }
@@ -146,8 +121,9 @@ impl Scheduler {
 
     fn look_up(&mut self, uid: &Arc<str>, now: Timestamp) {
         let until = now.after(LOOK_UP_PATIENCE);
-        let pod =
-            self.change_unresolved(uid, |unresolved| unresolved.look_up = LookUp::Asked { at: now, until });
+        let pod = self.change_unresolved(uid, |unresolved| {
+            (unresolved.look_up, unresolved.asked_at) = (LookUp::Asked { until }, Some(now));
+        });
         let Some((pod, asked)) = pod.zip(self.next_round(uid, 1)) else { return };
         self.order_and_wait(Effect::LookUp { pod }, Waiter::LookUp(asked));
     }
@@ -178,48 +154,32 @@ impl Scheduler {
         if !is_current {
             return self.observe(Observation::AnswerDropped);
         }
-        let found = match found {
-            Ok(found) => self.read(uid, found),
-            Err(error) => {
-                self.look_up_failed(uid, error, now);
-                Found::Nothing
+        let Some(pod) = self.bindings.get(uid).map(|binding| binding.pod.clone()) else { return };
+        match found.and_then(|found| self.read(&pod, found)) {
+            Err(error) => self.look_up_failed(uid, error, now),
+            Ok(Found::Bound(words)) => {
+                let pod = Arc::new(self.engine.cluster.interner().pod(*words));
+                self.put_bound_pod(&pod, now);
             }
-        };
-        match found {
-            Found::Nothing => {}
-            Found::Bound(pod) => self.put_bound_pod(&pod, now),
-            Found::Gone => {
-                self.gone.insert(uid.clone());
+            Ok(Found::Gone | Found::Over) => {
                 self.remove_pod(uid, now);
+                self.gone.insert(pod, now);
             }
-            Found::Unbound => self.found_unbound(uid, now),
-        }
-    }
-
-    /// What an object that was looked up says about the pod with this UID.
-    fn read(&mut self, uid: &Arc<str>, found: Option<Decoded>) -> Found {
-        let Some(Decoded::Pod(words)) = found else { return Found::Gone };
-        if *words.metadata().uid != **uid || words.is_finished() {
-            return Found::Gone;
-        }
-        let pod = Arc::new(self.engine.cluster.interner().pod(*words));
-        match &pod.node_name {
-            Some(_) => Found::Bound(pod),
-            // The API server binds no pod that is being deleted.
-            None if pod.is_terminating() => Found::Gone,
-            None => Found::Unbound,
+            Ok(Found::Unbound(_)) => self.found_unbound(uid, now),
         }
     }
 
     fn found_unbound(&mut self, uid: &Arc<str>, now: Timestamp) {
         let onward = self.bindings.change(uid, |binding| match &mut binding.stage {
-            Stage::Unresolved(unresolved) if unresolved.was_asked_too_early() => {
-                // An order may have been carried out since: the pod is looked up once more when none can be on its way.
-                let at = unresolved.settles.max(now);
-                (unresolved.look_up, unresolved.failures) = (LookUp::Due { at }, 0);
-                None
-            }
             Stage::Unresolved(unresolved) => {
+                let evidence = binding.evidence;
+                if !unresolved.asked_at.is_some_and(|asked_at| evidence.is_settled_at(asked_at)) {
+                    // An order may have been carried out since: the pod is looked up once more when none can be on its way. The answer to
+                    // one that is open may say when that is.
+                    let at = evidence.settles(now).unwrap_or_else(|| now.after(LOOK_UP_BACKOFF_MAX));
+                    (unresolved.look_up, unresolved.failures) = (LookUp::Due { at }, 0);
+                    return None;
+                }
                 let failure = Failure::error(String::new());
                 Some(std::mem::replace(&mut unresolved.onward, Onward::Fail(failure)))
             }
@@ -228,6 +188,24 @@ impl Scheduler {
         if let Some(onward) = onward.flatten() {
             self.go_onward(uid, onward, now);
         }
+    }
+
+    /// An order of a binding was answered. If the binding is unresolved, what was looked up before that says nothing of the order, unless
+    /// it was refused; and now the pod can be looked up for good, if that was the last order.
+    pub(super) fn take_evidence(&mut self, asked: &Asked, conclusion: &Conclusion, now: Timestamp) {
+        let lands_within = if asked.is_of_extender { EXTENDER_SETTLES_AFTER } else { ORDER_SETTLES_AFTER };
+        self.bindings.change(asked.uid(), |binding| {
+            binding.evidence.answered(conclusion, lands_within, now);
+            let Stage::Unresolved(unresolved) = &mut binding.stage else { return };
+            if !matches!(conclusion, Conclusion::Refused { .. }) {
+                unresolved.asked_at = None;
+            }
+            if let (Some(settles), LookUp::Due { at }) =
+                (binding.evidence.settles(now), &mut unresolved.look_up)
+            {
+                *at = settles;
+            }
+        });
     }
 
     fn look_up_failed(&mut self, uid: &Arc<str>, error: String, now: Timestamp) {

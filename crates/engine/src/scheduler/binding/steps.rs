@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use supercargo_framework::{ClusterEvent, Conclusion, Effect, ExtenderQuestion, News, Point, Status, Step};
-use supercargo_model::{Pod, Standing, Timestamp};
+use supercargo_framework::{Conclusion, Effect, ExtenderQuestion, News, Point, Status, Step};
+use supercargo_model::{ObjectKey, Pod, Standing, Timestamp};
 
 use super::resolving::Onward;
 use super::{Binder, Binding, Pause, QueueEntry, Stage, failure};
 use crate::planted::{Bug, is_planted};
 use crate::scheduler::attempts::Failure;
+use crate::scheduler::bindings::Fence;
 use crate::scheduler::happenings::Happening;
 use crate::scheduler::observations::Observation;
 use crate::scheduler::{Scheduler, Waiter};
@@ -21,6 +22,8 @@ pub(in crate::scheduler) struct Asked {
     round: u64,
     /// Whether the order can bind the pod.
     is_bind: bool,
+    /// Whether it is an extender that binds it then.
+    pub(super) is_of_extender: bool,
 }
 
 /// How far a step has come.
@@ -35,7 +38,8 @@ enum Stepped {
 }
 
 impl Scheduler {
-    /// Takes a binding as far as it goes without waiting, beginning with the news of what it waited for.
+    /// Takes a binding as far as it goes without waiting, beginning with the news of what it waited for. No step begins twice, and none is
+    /// resumed that has not begun.
     pub(super) fn go_on(&mut self, uid: &Arc<str>, mut news: Option<News<'_>>, now: Timestamp) {
         loop {
             let Some(binding) = self.bindings.get(uid) else { return };
@@ -43,6 +47,11 @@ impl Scheduler {
                 Stage::Permit(waits) if !waits.is_empty() => return,
                 Stage::Extender(_) | Stage::Unresolved(_) => return,
                 Stage::Permit(_) => self.leave_permit(uid, now),
+                Stage::PreBind(_, pause) | Stage::Bind(_, pause)
+                    if pause.is_begun != news.is_some() && !is_planted(Bug::NewsNests) =>
+                {
+                    return;
+                }
                 Stage::PreBind(number, _) if news.is_none() && self.is_prepared(binding, *number) => {
                     self.leave_pre_bind(uid, now);
                 }
@@ -83,7 +92,8 @@ impl Scheduler {
             if is_bind {
                 binding.evidence.ordered(orders);
             }
-            Asked { uid: uid.clone(), binding: binding.number, round, is_bind }
+            let is_of_extender = matches!(binding.stage, Stage::Extender(_));
+            Asked { uid: uid.clone(), binding: binding.number, round, is_bind, is_of_extender }
         })
     }
 
@@ -177,6 +187,9 @@ impl Scheduler {
                         };
                         let step = match &news {
                             None => named.run(|plugin| plugin.bind(cycle, node)),
+                            Some(News::Changed(_)) if is_planted(Bug::NewsNests) => {
+                                Step::Done(Status::success())
+                            }
                             Some(news) => named.run(|plugin| plugin.resume(cycle, node, news)),
                         };
                         (*number, step, (named.name, named.number))
@@ -209,7 +222,13 @@ impl Scheduler {
                         }
                         stage = at(
                             number,
-                            Pause { orders: effects.len(), events, deadline, objects: Vec::new() },
+                            Pause {
+                                is_begun: true,
+                                orders: effects.len(),
+                                events,
+                                deadline,
+                                objects: Vec::new(),
+                            },
                         );
                         Stepped::Waits(effects)
                     }
@@ -229,12 +248,14 @@ impl Scheduler {
         now: Timestamp,
     ) {
         let uid = &asked.uid;
+        let is_of_binding =
+            |binding: &Binding| binding.number == asked.binding || is_planted(Bug::UnfencedAnswers);
+        if asked.is_bind && self.bindings.get(uid).is_some_and(is_of_binding) {
+            self.take_evidence(asked, conclusion, now);
+        }
         let current = self.bindings.change(uid, |binding| {
-            if binding.number != asked.binding && !is_planted(Bug::UnfencedAnswers) {
+            if !is_of_binding(binding) {
                 return None;
-            }
-            if asked.is_bind {
-                binding.evidence.answered(conclusion);
             }
             if binding.round != asked.round && !is_planted(Bug::UnfencedAnswers) {
                 return None;
@@ -282,29 +303,35 @@ impl Scheduler {
         self.settle(uid, onward, now);
     }
 
-    /// Tells the steps that wait for it that something happened.
-    pub(in crate::scheduler) fn resume_bindings(&mut self, happening: &Happening, now: Timestamp) {
-        if !self.bindings.listens() {
-            return;
-        }
-        let covers = |events: &[ClusterEvent]| events.iter().any(|event| event.covers(&happening.event));
-        let waiting = self.bindings.listeners(|binding| match &binding.stage {
-            Stage::Permit(waits) => waits.iter().any(|wait| covers(&wait.events)),
-            _ => binding.pause().is_some_and(|pause| pause.orders == 0 && covers(&pause.events)),
-        });
-        for uid in waiting {
-            let news = News::Changed(happening.what.change());
-            if self.bindings.get(&uid).is_some_and(Binding::waits_at_permit) {
-                self.reconsider_permit(&uid, &news, |wait| covers(&wait.events), now);
-            } else {
-                self.go_on(&uid, Some(news), now);
-            }
+    /// Something happened to an object that a binding waits for: it goes on, if it has not done so meanwhile because of another one.
+    pub(in crate::scheduler) fn resume_binding(
+        &mut self,
+        fence: &Fence,
+        happening: &Happening,
+        object: &ObjectKey,
+        now: Timestamp,
+    ) {
+        let (uid, event) = (&fence.uid, &happening.event);
+        let still_waits = |binding: &&Binding| {
+            (fence.is_of(binding) && binding.hears(event, object)) || is_planted(Bug::NewsNests)
+        };
+        let Some(binding) = self.bindings.get(uid).filter(still_waits) else { return };
+        let news = News::Changed(happening.what.change());
+        if binding.waits_at_permit() {
+            self.reconsider_permit(uid, &news, |wait| wait.hears(event, object), now);
+        } else {
+            self.go_on(uid, Some(news), now);
         }
     }
 
     /// A binding has waited too long: at Permit, for what a step waits for, or for the API server's word.
-    pub(in crate::scheduler) fn time_out(&mut self, uid: &Arc<str>, now: Timestamp) {
-        let Some(binding) = self.bindings.get(uid) else { return };
+    pub(in crate::scheduler) fn time_out(&mut self, fence: &Fence, now: Timestamp) {
+        let uid = &fence.uid;
+        // What became of a binding that was due before it may have ended it, or taken it further.
+        let is_due = |binding: &&Binding| {
+            fence.is_of(binding) && binding.deadline().is_some_and(|deadline| deadline <= now)
+        };
+        let Some(binding) = self.bindings.get(uid).filter(is_due) else { return };
         match &binding.stage {
             Stage::Permit(_) => {
                 self.reconsider_permit(uid, &News::TimedOut, |wait| wait.deadline <= now, now);

@@ -1,8 +1,9 @@
 //! Pods that are to be tried again because a plugin asks for it, or because an eviction failed.
 
 use super::{Place, Queue};
+use crate::planted::{Bug, is_planted};
 use crate::scheduler::observations::QueueEvent;
-use crate::scheduler::queue_context::{QueueContext, Retry};
+use crate::scheduler::queue_context::{Gate, QueueContext, Retry};
 
 impl Queue {
     /// Tries a pod as soon as possible, however long it would have waited.
@@ -26,6 +27,17 @@ impl Queue {
     ) {
         let rejected = self.idle.of_reasons(|slot| self.get(slot).rejectors.contains(plugin));
         for slot in rejected {
+            self.requeue(context, slot, Retry::AfterBackoff, QueueEvent::ForceActivate);
+        }
+    }
+
+    /// A pod's victims hold it back no longer. Nothing but them has kept it from being tried if that gate is shut: something has happened
+    /// that may help it, and may not happen again.
+    pub(in crate::scheduler) fn let_in(&mut self, context: &QueueContext<'_>, uid: &str) {
+        let Some(slot) = self.by_uid.get(uid).copied() else { return };
+        let waiting = self.get(slot);
+        let is_held = waiting.place == Place::Unschedulable && waiting.gate == Some(Gate::Preemption);
+        if is_held && !is_planted(Bug::FreedPodsStayHeld) {
             self.requeue(context, slot, Retry::AfterBackoff, QueueEvent::ForceActivate);
         }
     }

@@ -236,7 +236,7 @@ impl Reserve for Coscheduling {
         Status::success()
     }
 
-    /// A member loses its node: so do all that wait with it.
+    /// A member loses its node: so do all that wait with it. One that somebody else has bound meanwhile has a node still.
     fn unreserve(&self, cycle: &mut Cycle<'_>, acts: &mut Acts<'_>, _: NodeRef<'_>) {
         let Some(group) = Group::of_pod(&cycle.context, cycle.pod) else { return };
         // Who is one of many that lose their nodes together has nothing to ask for that was not asked for.
@@ -245,10 +245,14 @@ impl Reserve for Coscheduling {
             acts.recall::<GroupMemory>().is_some_and(|memory| memory.taken_back.contains_key(&uid));
         if is_asked {
             acts.memory::<GroupMemory>().taken_back.remove(&uid);
-        } else if group.object.is_some() {
+        } else if group.object.is_some() && !is_bound(&group, cycle.pod) {
             take_back(&cycle.context, &group, "rejection in Unreserve", acts);
         }
     }
+}
+
+fn is_bound(group: &Group<'_>, pod: &Pod) -> bool {
+    group.members().any(|member| member.pod.uid == pod.uid && member.standing == Standing::Bound)
 }
 
 impl Permit for Coscheduling {

@@ -59,8 +59,10 @@ impl Observe for Coscheduling {
                 for name in [old.filter(has_left), *new].into_iter().flatten().filter_map(full_name_of) {
                     mark_stale(context, name, acts);
                 }
-                if let (Some(gone), None) = (old, new) {
-                    forget_pod(gone, acts);
+                match (old, new) {
+                    (Some(gone), None) => forget_pod(gone, acts),
+                    (_, Some(bound)) if bound.node_name.is_some() => forget_pod(bound, acts),
+                    _ => {}
                 }
             }
             Change::Object { old, new: Some(new) } => {
@@ -131,7 +133,7 @@ fn group_of(object: &Object) -> Option<&PodGroup> {
     object.get::<PodGroup>().or_else(|| object.get::<OldPodGroup>().map(|old| &old.0))
 }
 
-/// A pod that is gone loses no node any more.
+/// A pod that is gone, or that the API server says to be bound, loses no node any more.
 fn forget_pod(pod: &Pod, acts: &mut Acts<'_>) {
     if acts.recall::<GroupMemory>().is_some_and(|memory| !memory.taken_back.is_empty()) {
         acts.memory::<GroupMemory>().taken_back.remove(&(*pod.uid).to_owned());

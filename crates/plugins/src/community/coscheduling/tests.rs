@@ -1,9 +1,11 @@
 //! The arguments, the phases, and what the plugin declares. What becomes of groups in time is in `conformance/tests/gangs.rs`.
 
 use serde_json::json;
+use supercargo_framework::{Acts, AskedActs, Change, Memories, Observe};
 use supercargo_model::Standing;
 use supercargo_testkit::{ReadsCheck, TestCluster, check_points, cluster, node, pod, problems_of, trial};
 
+use super::memory::GroupMemory;
 use super::status::{Tally, next};
 use super::*;
 
@@ -82,6 +84,23 @@ fn a_pod_with_both_labels_counts_once() {
     assert_eq!(count(&cluster), 1);
     cluster.stand(old, Standing::Waiting);
     assert_eq!(count(&cluster), 2);
+}
+
+#[test]
+fn a_pod_whose_node_was_to_be_taken_is_forgotten_when_it_is_bound_or_gone() {
+    let (mut cluster, plugin) = (with_group(2), Coscheduling::new(CoschedulingArgs::default()));
+    let member = || pod("a").label(POD_GROUP_LABEL, "g");
+    let [waiting, bound] = [member(), member().on("n1")].map(|pod| cluster.pod(pod));
+    for (new, is_remembered) in [(Some(&waiting), true), (Some(&bound), false), (None, false)] {
+        let mut memories = Memories::default();
+        memories.declare::<GroupMemory>();
+        let mut asked = AskedActs::default();
+        let mut acts = Acts::new(Coscheduling::NAME, &mut memories, &mut asked);
+        acts.memory::<GroupMemory>().taken_back.insert((*waiting.uid).to_owned(), ());
+        let change = Change::Pod { old: Some(&waiting), new: new.map(|pod| &**pod) };
+        plugin.observed(&cluster.context(), &change, &mut acts);
+        assert_eq!(acts.memory::<GroupMemory>().taken_back.is_empty(), !is_remembered);
+    }
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use supercargo_framework::{Actions, Change, ClusterEvent, Cycle, Effect, News, Plan, Status, Step};
+use supercargo_framework::{Actions, Awaited, Change, ClusterEvent, Cycle, Effect, News, Plan, Status, Step};
 use supercargo_model::kinds::{CSINode, PersistentVolume, PersistentVolumeClaim};
-use supercargo_model::{Kind, LabelLookup, MetadataWords, NodeRef, ObjectKey, Objects, Timestamp};
+use supercargo_model::{Kind, LabelLookup, MetadataWords, NodeRef, ObjectKey, Objects, Pod, Timestamp};
 
 use super::assumed::{SELECTED_NODE, claim_reference, means};
 use super::claims::{MigratedVolume, is_bound};
@@ -90,7 +90,13 @@ impl PlannedBindings {
     }
 
     /// Starts the work.
-    pub(super) fn start(&mut self, node: NodeRef<'_>, deadline: Timestamp) -> Step {
+    pub(super) fn start(
+        &mut self,
+        objects: &Objects,
+        pod: &Pod,
+        node: NodeRef<'_>,
+        deadline: Timestamp,
+    ) -> Step {
         if self.bindings.is_empty() && self.provisions.is_empty() {
             return Step::Done(Status::skip());
         }
@@ -117,7 +123,8 @@ impl PlannedBindings {
             }});
             Effect::Patch { kind: PersistentVolumeClaim::ID, key, subresource: None, patch }
         });
-        self.wait(bind.chain(provision).collect())
+        let effects = bind.chain(provision).collect();
+        self.wait(objects, pod, effects)
     }
 
     /// Looks how far binding has come, after what it waited for.
@@ -134,17 +141,33 @@ impl PlannedBindings {
         }
         match self.are_bound(cycle.cluster().objects(), node) {
             Ok(true) => Step::Done(Status::success()),
-            Ok(false) => self.wait(Vec::new()),
+            Ok(false) => self.wait(cycle.cluster().objects(), cycle.pod, Vec::new()),
             Err(reason) => failed(&reason),
         }
     }
 
-    fn wait(&self, effects: Vec<Effect>) -> Step {
-        let events = vec![
-            ClusterEvent::kind(PersistentVolumeClaim::ID, Actions::ALL),
-            ClusterEvent::kind(PersistentVolume::ID, Actions::ALL),
-            ClusterEvent::pod(Actions::DELETE),
-        ];
+    /// Waits for what [`Self::are_bound`] looks at, and for the end of the pod.
+    fn wait(&self, objects: &Objects, pod: &Pod, effects: Vec<Effect>) -> Step {
+        let of_volume = |name: &str| {
+            let key = ObjectKey { namespace: Box::default(), name: name.into() };
+            ClusterEvent::kind(PersistentVolume::ID, Actions::ALL).of(key)
+        };
+        let of_claim = |claim: &PersistentVolumeClaim| {
+            let MetadataWords { namespace, name, .. } = &claim.metadata;
+            let key = ObjectKey { namespace: namespace.as_str().into(), name: name.as_str().into() };
+            ClusterEvent::kind(PersistentVolumeClaim::ID, Actions::ALL).of(key)
+        };
+        let own = ObjectKey { namespace: (*pod.namespace).into(), name: (*pod.name).into() };
+        let mut events: Vec<Awaited> = vec![ClusterEvent::pod(Actions::DELETE).of(own)];
+        for binding in &self.bindings {
+            events.extend([of_claim(&binding.claim), of_volume(&binding.volume.metadata.name)]);
+        }
+        for planned in &self.provisions {
+            events.push(of_claim(planned));
+            // A claim may name its volume before that is there.
+            let named = current_claim(objects, planned).map(|claim| &*claim.spec.volume_name);
+            events.extend(named.filter(|name| !name.is_empty()).map(of_volume));
+        }
         Step::Wait { effects, events, deadline: self.deadline }
     }
 

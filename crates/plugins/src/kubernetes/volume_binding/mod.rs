@@ -204,10 +204,11 @@ impl PreBind for VolumeBinding {
     }
 
     fn pre_bind(&self, cycle: &mut Cycle<'_>, node: NodeRef<'_>) -> Step {
+        let (pod, objects) = (cycle.pod, cycle.context.cluster.objects());
         let deadline = cycle.context.now.after(self.bind_timeout);
         match cycle.get_mut::<PlannedBindings>() {
             None => Step::Done(not_found()),
-            Some(planned) => planned.start(node, deadline),
+            Some(planned) => planned.start(objects, pod, node, deadline),
         }
     }
 

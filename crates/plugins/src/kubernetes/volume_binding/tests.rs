@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use supercargo_framework::{
-    Actions, Acts, AskedActs, Change, Code, Cycle, Effect, Enqueue, Filter, Hint, Memories, News, Plugin,
-    PreBind, PreFilter, PreFilterResult, Reserve, Status, Step,
+    Actions, Acts, AskedActs, Awaited, Change, Code, Cycle, Effect, Enqueue, EventResource, Filter, Hint,
+    Memories, News, Plugin, PreBind, PreFilter, PreFilterResult, Reserve, Status, Step,
 };
 use supercargo_model::kinds::{
     CSIDriver, CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass,
@@ -94,12 +94,23 @@ fn reserved<'a>(snapshot: &'a Snapshot, memories: &'a Memories, pod: &'a Arc<Pod
 
 fn waits(step: &Step) -> (&[Effect], Option<Timestamp>) {
     match step {
-        Step::Wait { effects, events, deadline } => {
-            assert_eq!(events.len(), 3);
-            (effects, *deadline)
-        }
+        Step::Wait { effects, deadline, .. } => (effects, *deadline),
         Step::Done(status) => panic!("done: {status:?}"),
     }
+}
+
+/// The objects whose changes a step waits for. It waits for those of no others.
+fn awaited(step: &Step) -> Vec<String> {
+    let Step::Wait { events, .. } = step else { panic!("it does not wait") };
+    let words = |awaited: &Awaited| {
+        let key = awaited.object.as_ref().expect("it is an object of that name");
+        let kind = match awaited.event.resource {
+            EventResource::Kind(kind) => kind.kind,
+            _ => "Pod",
+        };
+        format!("{kind} {}/{}", key.namespace, key.name)
+    };
+    events.iter().map(words).collect()
 }
 
 fn message(step: &Step) -> String {
@@ -218,6 +229,13 @@ fn pre_bind_patches_volumes_and_claims_and_waits() {
     let step = plugin().pre_bind(&mut cycle, on(&snapshot, "n1"));
     let (effects, deadline) = waits(&step);
     assert_eq!(deadline, Some(Timestamp::from_seconds(1030)));
+    let objects = [
+        "Pod default/web",
+        "PersistentVolumeClaim default/data",
+        "PersistentVolume /pv",
+        "PersistentVolumeClaim default/new",
+    ];
+    assert_eq!(awaited(&step), objects);
     let patches: Vec<Value> = effects
         .iter()
         .map(|effect| match effect {
@@ -306,6 +324,21 @@ fn making_a_volume_goes_on_until_the_claim_is_bound() {
     ] {
         assert_eq!(resumed(&before, after, &News::Succeeded { objects: &[] }), expected);
     }
+}
+
+#[test]
+fn a_volume_is_waited_for_that_its_claim_names_before_it_is_there() {
+    let before = scene(&[claim("data", "made", "1")]);
+    let after = scene(&[bound(claim("data", "made", "2"), "pv")]);
+    let (pod, memories) = (pod_with_claims("web", &["data"]), no_memories());
+    let (mut cycle, _) = reserved(&before, &memories, &pod);
+    let first = plugin().pre_bind(&mut cycle, on(&before, "n1"));
+    assert_eq!(awaited(&first), ["Pod default/web", "PersistentVolumeClaim default/data"]);
+    cycle.context.cluster = &after;
+    let news = News::Succeeded { objects: &[] };
+    let next = plugin().resume(&mut cycle, on(&after, "n1"), &news);
+    let objects = ["Pod default/web", "PersistentVolumeClaim default/data", "PersistentVolume /pv"];
+    assert_eq!(awaited(&next), objects);
 }
 
 #[test]
