@@ -84,6 +84,9 @@ impl MemoryStore {
     }
 
     /// Writes the entries in the place of those that are there, whoever wrote them: only a leader comes this far.
+    ///
+    /// An answer that is not the object comes from somebody else, and does not say that anything was written. If it was, the next try
+    /// meets a conflict and reads the object first.
     pub(crate) async fn write(
         &self,
         entries: BTreeMap<String, String>,
@@ -94,10 +97,11 @@ impl MemoryStore {
         let mut tries = 0;
         loop {
             tries += 1;
-            let error = match self.server.fetch(&self.call(&before, &entries, saved_at)).await {
+            let call = self.call(&before, &entries, saved_at);
+            let error = match self.server.fetch(&call).await {
                 Ok(answer) => {
-                    let object = serde_json::from_slice(&answer).ok().map(without_data);
-                    let stored = Stored { object, entries, saved_at: Some(saved_at) };
+                    let (object, _) = self.taken_apart(&call, &answer)?;
+                    let stored = Stored { object: Some(object), entries, saved_at: Some(saved_at) };
                     return Ok(Wrote { stored, had_conflict });
                 }
                 Err(error) => error,
@@ -144,16 +148,27 @@ impl MemoryStore {
             Err(error) if error.is_not_found() => return Ok(Stored::default()),
             Err(error) => return Err(error),
         };
-        let unreadable = |error: serde_json::Error| self.server.broken(&call, error.to_string());
-        let object: Value = serde_json::from_slice(&text).map_err(unreadable)?;
+        let (object, data) = self.taken_apart(&call, &text)?;
         // An entry that is no text was written by no scheduler of ours.
-        let mut entries: BTreeMap<String, String> = BTreeMap::<_, Value>::deserialize(&object["data"])
+        let mut entries: BTreeMap<String, String> = BTreeMap::<_, Value>::deserialize(data)
             .unwrap_or_default()
             .into_iter()
             .filter_map(text_of)
             .collect();
         let saved_at = entries.remove(SAVED_AT).and_then(|time| serde_json::from_value(json!(time)).ok());
-        Ok(Stored { object: Some(without_data(object)), entries, saved_at })
+        Ok(Stored { object: Some(object), entries, saved_at })
+    }
+
+    /// The object of an answer without its data, and the data. Whatever else comes with 200, such as the word of a gateway, is neither a
+    /// ConfigMap without entries nor one that was written.
+    fn taken_apart(&self, call: &Call, answer: &[u8]) -> Result<(Value, Value), RequestError> {
+        let broken = |reason: String| self.server.broken(call, reason);
+        let mut object: Value = serde_json::from_slice(answer).map_err(|error| broken(error.to_string()))?;
+        if object["kind"] != CONFIG_MAP.kind || object["metadata"]["name"] != *self.place.name {
+            return Err(broken(format!("the answer is not the ConfigMap {}", self.place())));
+        }
+        let data = object["data"].take();
+        Ok((object, data))
     }
 
     fn path(&self) -> String {
@@ -161,11 +176,6 @@ impl MemoryStore {
         let key = ObjectKey { namespace: namespace.as_str().into(), name: name.as_str().into() };
         path::of_object(CONFIG_MAP, &key, None)
     }
-}
-
-fn without_data(mut object: Value) -> Value {
-    object["data"] = Value::Null;
-    object
 }
 
 fn text_of((name, value): (String, Value)) -> Option<(String, String)> {
@@ -190,7 +200,14 @@ mod tests {
     }
 
     fn found() -> Answer {
-        Answer::ok(r#"{"metadata":{"name":"m"},"data":{"memory.Counter":"7"}}"#)
+        Answer::ok(
+            r#"{"kind":"ConfigMap","metadata":{"name":"m","resourceVersion":"1"},"data":{"memory.Counter":"7"}}"#,
+        )
+    }
+
+    fn store(fake: &Fake) -> MemoryStore {
+        let place = MemoriesPlace { namespace: "n".to_owned(), name: "m".to_owned() };
+        MemoryStore::new(&ApiServer::new(fake.service(), None), WriteGate::always_open(), place)
     }
 
     /// What a predecessor has saved is lost if it is believed too easily that there is nothing.
@@ -211,15 +228,53 @@ mod tests {
         ];
         for (number, (script, expected, requests)) in cases.into_iter().enumerate() {
             let fake = Fake::numbered(move |number, _| script[number]());
-            let place = MemoriesPlace { namespace: "n".to_owned(), name: "m".to_owned() };
-            let server = ApiServer::new(fake.service(), None);
-            let store = MemoryStore::new(&server, WriteGate::always_open(), place);
             let began = Instant::now();
-            let read = timeout(Duration::from_secs(5), store.read_at_last(&mut String::new())).await;
+            let read = timeout(Duration::from_secs(5), store(&fake).read_at_last(&mut String::new())).await;
             let read = read.expect("in time").map(|stored| format!("{} entries", stored.entries.len()));
             assert_eq!(read.unwrap_or_else(|error| error), expected, "case {number}");
             assert_eq!(fake.requests().len(), requests, "case {number}");
             assert_eq!(began.elapsed(), READ_PAUSE * (requests as u32 - 1), "case {number}");
+        }
+    }
+
+    /// A gateway answers 200 with anything, to what is read and to what is written.
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_is_not_the_object_neither_empties_nor_replaces_it() {
+        let entries = BTreeMap::from([("memory.Counter".to_owned(), "8".to_owned())]);
+        for body in [
+            "[]",
+            r#""ok""#,
+            "{}",
+            "null",
+            "true",
+            "1",
+            "",
+            r#"{"kind":"Status","metadata":{},"status":"Success"}"#,
+            r#"{"kind":"ConfigMap","metadata":{"name":"another"},"data":{}}"#,
+            r#"{"kind":"Secret","metadata":{"name":"m"},"data":{}}"#,
+        ] {
+            // The gateway answers the first read and the first write; after that its owner notices.
+            let fake = Fake::numbered(move |number, _| match number {
+                0 | 2 => Answer::ok(body),
+                _ => found(),
+            });
+            let store = store(&fake);
+            let mut error = String::new();
+            let before = store.read_at_last(&mut error).await.expect("it is there in the end");
+            assert_eq!((before.entries.len(), fake.requests().len()), (1, 2), "{body}");
+            assert!(
+                body.is_empty() || error.ends_with("the answer is not the ConfigMap n/m"),
+                "{body}: {error}"
+            );
+
+            let saved_at = Timestamp::from_seconds(1_800_000_000);
+            let wrote = store.write(entries.clone(), saved_at, before.clone()).await;
+            assert!(matches!(wrote, Err(RequestError::Broken { .. })), "{body}: {wrote:?}");
+            let wrote = store.write(entries.clone(), saved_at, before.clone()).await.expect("it is written");
+            assert_eq!((&wrote.stored.object, &wrote.stored.entries), (&before.object, &entries), "{body}");
+            let lines: Vec<_> =
+                fake.requests()[2..].iter().map(supercargo_client::fake::Asked::line).collect();
+            assert_eq!(lines, ["PUT /api/v1/namespaces/n/configmaps/m"; 2], "{body}");
         }
     }
 }

@@ -100,7 +100,7 @@ impl Server {
     pub(super) fn put_memories(&self, data: &Value) {
         let mut state = lock(&self.state);
         let metadata = json!({ "name": "kube-scheduler-memories", "labels": { "by": "somebody" } });
-        let object = json!({ "metadata": metadata, "data": data });
+        let object = json!({ "kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata, "data": data });
         state.memories = Some(state.numbered(object));
     }
 
