@@ -191,7 +191,7 @@ mod tests {
     use std::sync::atomic::{AtomicI64, Ordering};
     use std::time::Duration;
 
-    use tokio::time::{advance, timeout};
+    use tokio::time::{advance, sleep, timeout};
 
     use super::*;
 
@@ -251,5 +251,19 @@ mod tests {
             assert!(is_quiet().await.is_ok());
             assert_eq!(began.elapsed().as_secs(), seconds, "nobody knows before what became of it");
         }
+    }
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_quiet_is_woken_by_the_last_answer() {
+        let gate = WriteGate::always_open();
+        let (began, first, second) = (Instant::now(), gate.pass().expect("open"), gate.pass().expect("open"));
+        let answers = async {
+            sleep(Duration::from_secs(1)).await;
+            first.answered();
+            sleep(Duration::from_secs(2)).await;
+            second.answered();
+        };
+        let (quiet, ()) = tokio::join!(timeout(Duration::from_secs(60), gate.quiet()), answers);
+        assert!(quiet.is_ok());
+        assert_eq!(began.elapsed(), Duration::from_secs(3));
     }
 }
