@@ -318,6 +318,10 @@ impl Session {
             Err(error) => return Err(stop_of(self.kind(), asked, &error)),
         };
         self.tell_served().await?;
+        // Who serves the watch serves the kind, whether anything comes then or not.
+        if let Told::Doubted { .. } = self.told {
+            self.told = Told::Objects;
+        }
         // Whatever comes then, somebody else keeps up the watch.
         let ends_by = Instant::now() + server_timeout + SILENCE_MAX;
         Ok(match self.kind() {
@@ -420,9 +424,6 @@ impl Session {
             *refusals = 0;
         }
         self.backoff.reset();
-        if let Told::Doubted { .. } = self.told {
-            self.told = Told::Objects;
-        }
         if self.stalled.take().is_some() {
             self.send(Watched::Resumed).await?;
         }

@@ -354,7 +354,6 @@ async fn what_the_server_has_forgotten_is_listed_again() {
     assert_eq!(trial.asked(), [STREAMED, STREAMED, &resumed(11), STREAMED]);
 }
 
-/// What discovery says of the core group.
 /// A server without bookmarks, which ends watches when it was asked to.
 fn quiet_server(number: usize, asked: &Asked) -> Option<Answer> {
     let (writer, answer) = Answer::streamed();

@@ -1,7 +1,12 @@
 //! Kinds that the server does not serve, or serves and does not list.
 
+use super::silence::keep;
 use super::*;
 
+/// Why a watch is stalled whose kind may be gone.
+const DOUBTED: &str = "stalled: discovery says that the kind is not served, and is asked again";
+
+/// What discovery says of the core group.
 fn resources(names: &[&str]) -> Answer {
     let names: Vec<String> = names.iter().map(|name| format!(r#"{{"name":"{name}"}}"#)).collect();
     Answer::ok(&format!(
@@ -31,7 +36,6 @@ async fn a_kind_that_is_not_served_is_looked_for() {
     trial.check(&["served", "began", "put a", "listed"]).await;
     // Its definition is removed, and the objects with it. Discovery is believed only if it says so for some time: a server that
     // has just started does not know all of its kinds.
-    const DOUBTED: &str = "stalled: discovery says that the kind is not served, and is asked again";
     is_served.store(false, Ordering::SeqCst);
     let removed = Instant::now();
     drop(writer);
@@ -47,6 +51,34 @@ async fn a_kind_that_is_not_served_is_looked_for() {
     drop(writer);
     trial.check(&["removed a", DOUBTED, "unserved"]).await;
     assert_eq!(removed.elapsed().as_secs(), 15);
+}
+
+/// Who serves a watch serves the kind, also if watches carry nothing, so that they are no sign of life.
+#[tokio::test(start_paused = true)]
+async fn a_doubt_ends_when_the_kind_is_served_though_nothing_comes() {
+    let is_served = Arc::new(AtomicBool::new(true));
+    let served = is_served.clone();
+    let mut trial = Trial::new(move |_, asked| match (served.load(Ordering::SeqCst), &*asked.path) {
+        (true, _) => None,
+        (false, "/api/v1") => Some(resources(&["pods"])),
+        (false, _) => Some(Answer::plain(404, "404 page not found")),
+    });
+    let writer = trial.stream().await;
+    write(&writer, [event("ADDED", "a", 1), bookmark(7, END)]);
+    keep(writer);
+    trial.check(&["began", "put a", "listed"]).await;
+    keep(trial.stream().await);
+    is_served.store(false, Ordering::SeqCst);
+    trial.check(&[DOUBTED]).await;
+    is_served.store(true, Ordering::SeqCst);
+    keep(trial.stream().await);
+    is_served.store(false, Ordering::SeqCst);
+    let told = trial.told().await;
+    assert!(told.starts_with("stalled: watches are answered and then carry nothing"), "{told}");
+    trial.check(&[DOUBTED]).await;
+    let doubted = Instant::now();
+    trial.check(&["unserved"]).await;
+    assert_eq!(doubted.elapsed().as_secs(), 15);
 }
 
 #[tokio::test(start_paused = true)]

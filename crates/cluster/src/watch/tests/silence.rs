@@ -27,7 +27,7 @@ async fn a_connection_that_falls_silent_is_given_up_within_a_minute() {
 }
 
 /// Keeps a stream open, with nothing in it.
-fn keep(writer: Writer) {
+pub(super) fn keep(writer: Writer) {
     tokio::spawn(async move { writer.closed().await });
 }
 
