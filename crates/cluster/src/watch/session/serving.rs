@@ -52,7 +52,11 @@ impl Session {
             answer = &mut answer => answer,
             () = self.sender.closed() => return Err(Stop::Closed),
             () = sleep(DISCOVERY_QUICK) => {
-                self.stall(format!("{}{}", failure.reason, failure.advice)).await?;
+                // It may have been told in the last round, with what discovery said in the end: two reasons would take turns for ever.
+                let is_told = self.stalled.as_ref().is_some_and(|told| told.starts_with(&failure.reason));
+                if !is_told {
+                    self.stall(format!("{}{}", failure.reason, failure.advice)).await?;
+                }
                 answer.await
             }
         };

@@ -200,6 +200,10 @@ async fn discovery_that_takes_its_time_keeps_nobody_from_knowing_why() {
             assert!(told.contains(reason) && told.ends_with(rule), "{told}");
             assert_eq!(began.elapsed().as_secs(), seconds, "{told}");
         }
+        // The next rounds come to the same, and do not take back what discovery said.
+        let told = timeout(Duration::from_secs(300), trial.receiver.recv()).await;
+        assert!(told.is_err(), "{told:?}");
+        assert!(trial.asked().len() > 6, "{:?}", trial.asked());
     }
 }
 
