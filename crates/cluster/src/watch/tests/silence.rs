@@ -86,9 +86,12 @@ async fn a_watch_ends_some_time_after_the_server_should_have_ended_it() {
             }
         });
         let (began, requests) = (Instant::now(), trial.asked().len());
-        while trial.asked().len() == requests {
-            tokio::time::sleep(Duration::from_millis(500)).await;
-        }
+        let next = async {
+            while trial.asked().len() == requests {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+            }
+        };
+        timeout(Duration::from_secs(120), next).await.expect("the watch ends");
         let seconds = began.elapsed().as_secs();
         assert!(ends_after.contains(&seconds), "{seconds} s");
     }
