@@ -40,7 +40,7 @@ pub use clock::Clock;
 pub use component::ComponentOptions;
 pub use connect::{ConnectError, ConnectOptions, Search, chain, hostname};
 pub use error::RequestError;
-pub use limited_log::{Admission, LOG_INTERVAL, LOG_LINES_MAX, LimitedLog, LogLimiter, Suppressed};
+pub use limited_log::LimitedLog;
 pub use limiter::RateLimit;
 pub use pool::Answer;
 pub use request::{AnswerBody, ApiServer, RequestBody, SILENCE_MAX, socket_of};

@@ -9,16 +9,13 @@ use tokio::time::Instant;
 use tracing::info;
 
 /// So many lines of one name are written within [`LOG_INTERVAL`].
-pub const LOG_LINES_MAX: u32 = 20;
+const LOG_LINES_MAX: u32 = 20;
 /// How long lines of a name are counted together.
-pub const LOG_INTERVAL: Duration = Duration::from_secs(10);
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Decides which log lines are written. It writes nothing itself and reads no clock: see [`LimitedLog`] for that.
-///
-/// Names are `&'static str`, such as `"bind"` and `"evict"`: there are as many as the code has, so the table is bounded. What tells
-/// one line from another, such as the pod, belongs into the line's fields and never into its name.
 #[derive(Debug)]
-pub struct LogLimiter {
+struct LogLimiter {
     lines_max: u32,
     interval: Duration,
     windows: BTreeMap<&'static str, Window>,
@@ -27,7 +24,7 @@ pub struct LogLimiter {
 /// What becomes of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Admission {
+enum Admission {
     /// The line is to be written.
     Write,
     /// The line is left out, and counted.
@@ -36,13 +33,13 @@ pub enum Admission {
 
 /// How many lines of a name were left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Suppressed {
+struct Suppressed {
     /// The name of the lines.
-    pub name: &'static str,
+    name: &'static str,
     /// How many lines were left out.
-    pub lines: u64,
+    lines: u64,
     /// Over how long they were left out.
-    pub interval: Duration,
+    interval: Duration,
 }
 
 /// The lines of one name within one interval, which begins with a line.
@@ -55,13 +52,13 @@ struct Window {
 
 impl LogLimiter {
     /// Writes so many lines of each name within an interval.
-    pub fn new(lines_max: u32, interval: Duration) -> Self {
+    fn new(lines_max: u32, interval: Duration) -> Self {
         LogLimiter { lines_max, interval, windows: BTreeMap::new() }
     }
 
     /// Whether a line of this name is written now. Call [`LogLimiter::take_suppressed`] before, so that what was left out is said
     /// before the next line of the same name.
-    pub fn admit(&mut self, name: &'static str, now: Instant) -> Admission {
+    fn admit(&mut self, name: &'static str, now: Instant) -> Admission {
         let window = self.windows.entry(name).or_insert(Window { began: now, written: 0, suppressed: 0 });
         if window.written < self.lines_max {
             window.written += 1;
@@ -72,7 +69,7 @@ impl LogLimiter {
     }
 
     /// What was left out in the intervals that have ended, in the order of names. Each is told once.
-    pub fn take_suppressed(&mut self, now: Instant) -> Vec<Suppressed> {
+    fn take_suppressed(&mut self, now: Instant) -> Vec<Suppressed> {
         let mut ended = Vec::new();
         self.windows.retain(|name, window| {
             let age = now.saturating_duration_since(window.began);
@@ -88,7 +85,7 @@ impl LogLimiter {
     }
 }
 
-/// A [`LogLimiter`] that several tasks share, with the clock. Clones share the same limits.
+/// Limits the lines of each name to 20 in 10 s. Several tasks may share it: clones share the same limits.
 ///
 /// ```
 /// # use supercargo_client::LimitedLog;
@@ -98,13 +95,15 @@ impl LogLimiter {
 /// }
 /// ```
 ///
+/// Names are `&'static str`, such as `"bind"` and `"evict"`: there are as many as the code has, so the table is bounded. What tells
+/// one line from another, such as the pod, belongs into the line's fields and never into its name.
+///
 /// Whoever owns one calls [`LimitedLog::write_suppressed`] now and then, such as once a second, for the sake of a burst that has
 /// ended.
 #[derive(Clone, Debug)]
 pub struct LimitedLog(Arc<Mutex<LogLimiter>>);
 
 impl Default for LimitedLog {
-    /// With [`LOG_LINES_MAX`] in [`LOG_INTERVAL`].
     fn default() -> Self {
         LimitedLog::new(LogLimiter::new(LOG_LINES_MAX, LOG_INTERVAL))
     }
@@ -112,7 +111,7 @@ impl Default for LimitedLog {
 
 impl LimitedLog {
     /// Shares this limiter.
-    pub fn new(limiter: LogLimiter) -> Self {
+    fn new(limiter: LogLimiter) -> Self {
         LimitedLog(Arc::new(Mutex::new(limiter)))
     }
 

@@ -170,14 +170,11 @@ impl Notation {
 }
 
 impl Frame {
-    /// The event; none if there is nothing in the frame.
-    pub(super) fn event(&self) -> Result<Option<EventWords<'_>>, String> {
+    /// The event.
+    pub(super) fn event(&self) -> Result<EventWords<'_>, String> {
         match self {
-            Frame::Line(line) => {
-                let line = text(line)?;
-                if line.trim_ascii().is_empty() { Ok(None) } else { EventWords::read(line).map(Some) }
-            }
-            Frame::Message(message) => EventWords::read_protobuf(message).map(Some),
+            Frame::Line(line) => EventWords::read(text(line)?),
+            Frame::Message(message) => EventWords::read_protobuf(message),
         }
     }
 

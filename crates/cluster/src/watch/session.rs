@@ -433,7 +433,7 @@ impl Session {
     /// Tells what stands in a frame.
     async fn tell(&mut self, frame: &Frame, phase: &mut Phase) -> Result<(), Stop> {
         let unreadable = |reason: String| Stop::refused(format!("unreadable event: {reason}"));
-        let Some(event) = frame.event().map_err(unreadable)? else { return Ok(()) };
+        let event = frame.event().map_err(unreadable)?;
         if let (Phase::Opened, EventKind::Put | EventKind::Removed | EventKind::Bookmark) =
             (&phase, event.kind)
         {
