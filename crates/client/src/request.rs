@@ -214,6 +214,11 @@ impl ApiServer {
         self.missing_rights.clone()
     }
 
+    /// Says how many log lines were left out lately, of this server and all clones. Whoever owns one calls it now and then.
+    pub fn write_suppressed(&self) {
+        self.log.write_suppressed();
+    }
+
     /// What is at a path, whole.
     pub async fn get(&self, path: &str) -> Result<Bytes, RequestError> {
         self.fetch(&Call::get(path.to_owned())).await

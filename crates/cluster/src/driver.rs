@@ -515,6 +515,7 @@ impl<O: Observer> Driver<O> {
 
     /// When the observer is told how things stand, if nothing else is to be done by then.
     fn next_report(&self) -> Instant {
+        self.inquirers.server.write_suppressed();
         self.started + self.pace.next_report()
     }
 

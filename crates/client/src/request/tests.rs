@@ -52,6 +52,31 @@ async fn whoever_waits_because_the_server_asks_for_it_says_so() {
     assert_eq!(logged.text(), text, "nobody waits");
 }
 
+#[tokio::test(start_paused = true)]
+async fn how_many_waited_besides_is_said_when_they_do_not_any_more() {
+    let (logged, _logging) = Logged::begin();
+    let fake = Fake::numbered(|number, _| match number {
+        0..25 => Answer::status(429, "slow down").with_header("retry-after", "3"),
+        _ => Answer::ok("{}"),
+    });
+    let server = ApiServer::new(fake.service(), None);
+    let call = Call::get("/".to_owned());
+    let mut requests = tokio::task::JoinSet::new();
+    for _ in 0..25 {
+        let (server, call) = (server.with_own_limit(), call.clone());
+        requests.spawn(async move { server.perform(&call).await.is_ok() });
+    }
+    assert!(requests.join_all().await.into_iter().all(|is_done| is_done));
+    assert_eq!(logged.text().matches("asks to wait").count(), 20);
+    server.write_suppressed();
+    assert!(!logged.text().contains("more like this"), "there may be more to come");
+    sleep(Duration::from_secs(10)).await;
+    server.write_suppressed();
+    server.write_suppressed();
+    let text = logged.text();
+    assert_eq!(text.matches("5 more like this").count(), 1, "{text}");
+}
+
 /// A proxy that gives up waiting answers while the write is still on its way; so does a server whose storage is slow.
 #[tokio::test(start_paused = true)]
 async fn a_write_that_a_gateway_answered_for_may_yet_be_carried_out() {

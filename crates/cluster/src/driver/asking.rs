@@ -35,7 +35,7 @@ pub(super) fn begin_to_ask(
 /// Those who ask about pods.
 #[derive(Debug)]
 pub(super) struct Inquirers {
-    server: ApiServer,
+    pub(super) server: ApiServer,
     tasks: Tasks,
     /// One for each question, so that each has connections of its own.
     by_question: BTreeMap<String, Inquirer>,
