@@ -163,7 +163,7 @@ pub struct Driver<O> {
     started: Instant,
     /// Whether everything was listed when that was last looked at.
     is_known: bool,
-    /// Told once, when everything is listed for the first time.
+    /// Told when everything is listed, for the first time and again after a time in which it was not.
     known: watch::Sender<bool>,
     log: OrderLog,
     clock_watch: ClockWatch,
@@ -370,7 +370,15 @@ impl<O: Observer> Driver<O> {
         let now = self.clock.now();
         match watched {
             // As long as it is not listed, nothing is scheduled.
-            Watched::Began | Watched::Served => {}
+            Watched::Began | Watched::Served => {
+                if self.is_known && !self.progress.is_complete() {
+                    info!(
+                        kind = kind.plural,
+                        "The kind is served again; nothing is scheduled until it is listed"
+                    );
+                }
+                self.note_knowledge();
+            }
             Watched::Put(object) => {
                 let (event, began) = (self.scheduler.event_of(&object, false), Instant::now());
                 self.scheduler.put(object, now);
@@ -575,3 +583,6 @@ async fn futures_ready(future: &mut (impl Future<Output = ()> + Unpin)) -> bool 
 fn far_off() -> Instant {
     Instant::now() + Duration::from_secs(86_400)
 }
+
+#[cfg(test)]
+mod tests;

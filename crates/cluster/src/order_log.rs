@@ -194,39 +194,10 @@ impl OrderLog {
 
 #[cfg(test)]
 mod tests {
-    use std::fmt::{Debug, Write as _};
-    use std::sync::{Arc, Mutex};
-
-    use tracing::field::{Field, Visit};
-    use tracing::{Event, Level, Subscriber};
-    use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+    use std::sync::Arc;
 
     use super::*;
-
-    /// Keeps the lines that are written without `--v`.
-    #[derive(Clone, Default)]
-    struct Shown(Arc<Mutex<Vec<String>>>);
-
-    struct Fields(String);
-
-    impl Visit for Fields {
-        fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-            let _ = write!(self.0, "{field}={value:?} ");
-        }
-    }
-
-    impl<S: Subscriber> Layer<S> for Shown {
-        fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-            let metadata = event.metadata();
-            // Lines of a level of verbosity have a target of that name.
-            if *metadata.level() > Level::INFO || !metadata.target().starts_with("supercargo") {
-                return;
-            }
-            let mut fields = Fields(String::new());
-            event.record(&mut fields);
-            self.0.lock().expect("no panic").push(fields.0);
-        }
-    }
+    use crate::logged::Logged;
 
     fn pod(name: &str) -> Arc<Pod> {
         Arc::new(Pod {
@@ -271,10 +242,9 @@ mod tests {
                 vec!["plugin=\"Gangs\"", "patch podgroups shop/g", "it broke", "may order it again"],
             ),
         ] {
-            let lines = Shown::default();
-            let subscriber = tracing_subscriber::registry().with(lines.clone());
-            tracing::subscriber::with_default(subscriber, || OrderLog::default().observed(&observation));
-            let lines = lines.0.lock().expect("no panic").join("\n");
+            let (logged, _logging) = Logged::begin();
+            OrderLog::default().observed(&observation);
+            let lines = logged.text();
             assert!(
                 expected.iter().all(|word| lines.contains(word)),
                 "{lines:?} has not all of {expected:?}"

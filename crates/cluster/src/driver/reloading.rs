@@ -80,6 +80,8 @@ impl<O: Observer> Driver<O> {
         self.ask_others();
         self.extenders = extenders;
         self.pace.note_news();
+        // It may have been only the profiles before that miss something.
+        self.note_knowledge();
         let profiles = self.scheduler.profiles().iter().map(|profile| profile.scheduler_name.as_str());
         info!(profiles = profiles.collect::<Vec<_>>().join(","), "The scheduler has other profiles now");
     }
