@@ -301,7 +301,9 @@ impl<O: Observer> Driver<O> {
             }
             let deadline = self.scheduler.next_deadline();
             if let Some(deadline) = deadline {
-                deadline_timer.set(deadline, |deadline| self.instant(*deadline));
+                // Another wait may be over at the same time of day, if the clock was set between the two.
+                let moment = (self.clock_watch.shift(), deadline);
+                deadline_timer.set(moment, |(_, deadline)| self.instant(*deadline));
             }
             report_timer.set(self.next_report(), |report| *report);
             let reload_ends = self.pending.as_ref().map(|pending| pending.until);
@@ -513,6 +515,7 @@ impl<O: Observer> Driver<O> {
     fn report(&mut self) {
         let began = self.started.elapsed();
         self.log.write_suppressed();
+        self.inquirers.server.write_suppressed();
         self.observer.performed(self.performer.counts());
         let gauges = self.scheduler.gauges();
         self.queries.statuses().note_facts(&gauges.facts);
@@ -523,7 +526,6 @@ impl<O: Observer> Driver<O> {
 
     /// When the observer is told how things stand, if nothing else is to be done by then.
     fn next_report(&self) -> Instant {
-        self.inquirers.server.write_suppressed();
         self.started + self.pace.next_report()
     }
 
@@ -554,7 +556,7 @@ impl<O: Observer> Surroundings for LiveSurroundings<'_, O> {
     }
 
     fn clock_was_set(&mut self, elapsed: Duration, now: Timestamp) -> i64 {
-        self.clock_watch.was_set(elapsed, now)
+        self.clock_watch.was_set(elapsed, now, || (self.started.elapsed(), self.clock.now()))
     }
 
     fn has_room(&self) -> bool {

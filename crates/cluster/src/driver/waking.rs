@@ -30,7 +30,8 @@ impl<O: Observer> Driver<O> {
     /// Moves what waits along if the clock was set, given the moment, which was looked up just before.
     pub(super) fn note_clock(&mut self, now: Instant) {
         let elapsed = now.saturating_duration_since(self.started);
-        let seconds = self.clock_watch.was_set(elapsed, self.clock.now());
+        let read_again = || (self.started.elapsed(), self.clock.now());
+        let seconds = self.clock_watch.was_set(elapsed, self.clock.now(), read_again);
         if seconds != 0 {
             self.scheduler.clock_was_set(seconds);
         }

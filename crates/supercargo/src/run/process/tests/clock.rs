@@ -7,8 +7,9 @@ use supercargo_sdk::prelude::{Acts, Permit, PermitDecision};
 use super::*;
 
 const PATIENCE: Duration = Duration::from_secs(60);
+const HASTE: Duration = Duration::from_millis(30_500);
 
-/// Lets pods wait at Permit until their time is over.
+/// Lets pods wait at Permit until their time is over, which comes sooner for the one that is `hasty`.
 struct Patient;
 
 impl Plugin for Patient {
@@ -26,14 +27,13 @@ impl Plugin for Patient {
 
 impl Permit for Patient {
     fn permit(&self, cycle: &mut Cycle<'_>, _: &mut Acts<'_>, _: NodeRef<'_>) -> PermitDecision {
-        PermitDecision::wait_until(cycle.context.now.after(PATIENCE))
+        let patience = if *cycle.pod.name == *"hasty" { HASTE } else { PATIENCE };
+        PermitDecision::wait_until(cycle.context.now.after(patience))
     }
 }
 
-/// Something happens right after the clock was set, before anybody looks at it for its own sake.
-#[tokio::test(start_paused = true)]
-async fn a_clock_that_is_set_before_an_event_ends_no_wait_and_draws_none_out() {
-    let server = Server::with_pods(&["a"]);
+/// A process whose pods wait at Permit, and by how many seconds its clock is set.
+fn start(server: &Server) -> (Replica, Arc<AtomicI64>) {
     let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
     let profile = "profiles: [{plugins: {multiPoint: {enabled: [{name: Patient}]}}}]\n";
     let files = Files::from_fn(move |_| Ok(format!("{head}{profile}").into_bytes()));
@@ -42,7 +42,14 @@ async fn a_clock_that_is_set_before_an_event_ends_no_wait_and_draws_none_out() {
     let offset = set.clone();
     let clock = Clock::from_fn(move || clock.now().moved(offset.load(Ordering::SeqCst)));
     let flags = ["--config=/config.yaml", "--leader-elect=false"];
-    let replica = Replica::with_plugins(&server, &flags, &files, clock, plugins);
+    (Replica::with_plugins(server, &flags, &files, clock, plugins), set)
+}
+
+/// Something happens right after the clock was set, before anybody looks at it for its own sake.
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_set_before_an_event_ends_no_wait_and_draws_none_out() {
+    let server = Server::with_pods(&["a"]);
+    let (replica, set) = start(&server);
     let gave_up = |name: &str| server.is_told_to_wait(name);
     sleep(Duration::from_millis(10_300)).await;
     set.store(3600, Ordering::SeqCst);
@@ -53,6 +60,25 @@ async fn a_clock_that_is_set_before_an_event_ends_no_wait_and_draws_none_out() {
     assert!(gave_up("a") && !gave_up("b"), "a has waited for a minute: {:?}", server.writes());
     sleep(Duration::from_secs(10)).await;
     assert!(gave_up("b"), "and now so has b: {:?}", server.writes());
+    replica.signal(Given::Terminate).await;
+    assert_eq!(replica.ended().await, Ended::Stopped);
+}
+
+/// A wait is over at the same time of day as another one that has ended, which was another moment before the clock was set.
+#[tokio::test(start_paused = true)]
+async fn a_wait_is_not_taken_for_one_of_before_the_clock_was_set() {
+    let server = Server::with_pods(&["a"]);
+    let (replica, set) = start(&server);
+    // Between two reports, so that the driver is next woken by the removal.
+    sleep(Duration::from_millis(9_500)).await;
+    assert_eq!(server.bound(), [""; 0]);
+    set.store(20, Ordering::SeqCst);
+    server.remove_pod("a");
+    server.add_pod("hasty");
+    sleep(Duration::from_millis(30_400)).await;
+    assert!(!server.is_told_to_wait("hasty"), "{:?}", server.writes());
+    sleep(Duration::from_millis(200)).await;
+    assert!(server.is_told_to_wait("hasty"), "{:?}", server.writes());
     replica.signal(Given::Terminate).await;
     assert_eq!(replica.ended().await, Ended::Stopped);
 }

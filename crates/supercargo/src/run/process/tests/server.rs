@@ -127,6 +127,13 @@ impl Server {
         state.tell_pods("ADDED", &pod(name));
     }
 
+    /// Somebody deletes a pod.
+    pub(super) fn remove_pod(&self, name: &str) {
+        let mut state = lock(&self.state);
+        state.pods.retain(|known| known["metadata"]["name"] != name);
+        state.tell_pods("DELETED", &pod(name));
+    }
+
     /// A pod of another scheduler, which only those hear of who watch from now on.
     pub(super) fn add_pod_unheard(&self, name: &str, scheduler: &str) {
         let mut pod = pod(name);
