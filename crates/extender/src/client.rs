@@ -242,8 +242,9 @@ impl ExtenderClient {
         if response.status() != StatusCode::OK {
             let status = response.status();
             let message = format!("failed {verb} with extender at URL {url}, code {}", status.as_u16());
-            // A gateway speaks for an extender that may be at work still.
-            let is_gateway = matches!(status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT);
+            // A gateway speaks for an extender that may be at work still: Envoy says 503 of a question that it has forwarded. 500 is what an
+            // extender itself says that has failed.
+            let is_gateway = matches!(status.as_u16(), 408 | 502..);
             return Err(if is_gateway {
                 AskFailure::Unanswered(message)
             } else {

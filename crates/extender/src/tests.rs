@@ -281,6 +281,30 @@ async fn other_codes_than_200_are_errors() {
     }
 }
 
+/// Whoever answers for an extender does not know whether it will bind the pod.
+#[tokio::test]
+async fn what_a_gateway_says_is_no_answer_of_the_extender() {
+    for (code, is_answered) in [
+        (400, true),
+        (404, true),
+        (408, false),
+        (429, true),
+        (500, true),
+        (501, true),
+        (502, false),
+        (503, false),
+        (504, false),
+        (524, false),
+    ] {
+        let server = LoopbackServer::http(Play::status(&format!("{code} Or So"), "{}")).await;
+        let client = ExtenderClient::new(&extender(&server.url())).expect("can be set up");
+        let message = format!("failed bind with extender at URL {}/bind, code {code}", server.url());
+        let expected =
+            if is_answered { AskFailure::Answered(message) } else { AskFailure::Unanswered(message) };
+        assert_eq!(client.ask(&bind()).await, Err(expected));
+    }
+}
+
 #[tokio::test]
 async fn garbage_is_an_error() {
     for body in
