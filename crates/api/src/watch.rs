@@ -98,9 +98,11 @@ impl<'a> PageWords<'a> {
     /// a proxy, a `Status`, or a list of something else.
     pub fn read(kind: KindId, text: &'a [u8]) -> Result<Self, String> {
         let page: PageWords<'_> = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-        // A custom resource may have another name for its lists than the usual one; its group has a dot.
+        // A custom resource may have another name for its lists than the usual one. Its group has a dot; those of Kubernetes itself end in
+        // `.k8s.io` then, and the definitions of its projects that do name their lists in the usual way.
+        let may_be_custom = kind.group.contains('.') && !kind.group.ends_with(".k8s.io");
         let is_list = page.kind.strip_suffix("List") == Some(kind.kind)
-            || kind.group.contains('.') && page.kind != kind.kind && page.kind != "Status";
+            || may_be_custom && page.kind != kind.kind && page.kind != "Status";
         if !is_list || page.api_version != kind.api_version() {
             return Err(format!(
                 "a list of {} {} is expected, and this is {:?} {:?}",
@@ -336,6 +338,8 @@ mod tests {
             kind: "PodGroup",
             plural: "podgroups",
         };
+        const CLASS: KindId =
+            KindId { group: "storage.k8s.io", version: "v1", kind: "StorageClass", plural: "storageclasses" };
         let page = |api_version: &str, kind: &str, items: &str| {
             format!(
                 r#"{{"apiVersion":"{api_version}","kind":"{kind}","metadata":{{"resourceVersion":"5"}}{items}}}"#
@@ -358,6 +362,10 @@ mod tests {
             (GROUP, page("scheduling.x-k8s.io/v1alpha1", "PodGroups", items), true),
             (GROUP, page("scheduling.x-k8s.io/v1alpha1", "PodGroup", items), false),
             (GROUP, page("v1", "PodGroupList", items), false),
+            (CLASS, page("storage.k8s.io/v1", "StorageClassList", items), true),
+            // These are not named by a definition.
+            (CLASS, page("storage.k8s.io/v1", "StorageClasses", items), false),
+            (CLASS, page("storage.k8s.io/v1", "VolumeAttachmentList", items), false),
         ] {
             assert_eq!(PageWords::read(kind, text.as_bytes()).is_ok(), is_page, "{text}");
         }
