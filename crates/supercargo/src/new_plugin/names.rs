@@ -36,6 +36,7 @@ pub(super) const PRELUDE_NAMES: &[&str] = &[
     "Acts",
     "Arc",
     "Args",
+    "Awaited",
     "Bind",
     "Change",
     "ClusterEvent",
