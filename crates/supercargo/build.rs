@@ -5,18 +5,20 @@
     reason = "Cargo tells a build script what it needs to know in the environment"
 )]
 
-use std::env;
+#[path = "src/linkers.rs"]
+mod linkers;
 
-/// Linkers that take no such script. The binary does the same without it, a little slower.
-const WITHOUT_SCRIPTS: [&str; 3] = ["mold", "gold", "wild"];
+use std::env;
 
 fn main() {
     println!("cargo::rerun-if-changed=layout.ld");
+    println!("cargo::rerun-if-env-changed=SUPERCARGO_LAYOUT");
     let told = |name: &str| env::var(name).unwrap_or_default();
-    let linker = told("RUSTC_LINKER") + &told("CARGO_ENCODED_RUSTFLAGS");
-    let takes_scripts = !WITHOUT_SCRIPTS.iter().any(|name| linker.contains(name));
+    // The binary does the same without the script, a little slower. Which linker a compiler uses is not always to be seen.
+    let is_wanted = told("SUPERCARGO_LAYOUT") != "0"
+        && linkers::takes_scripts(&told("RUSTC_LINKER"), &told("CARGO_ENCODED_RUSTFLAGS"));
     // Of our profiles only `dist` optimises everything.
-    if told("OPT_LEVEL") == "3" && told("CARGO_CFG_TARGET_OS") == "linux" && takes_scripts {
+    if told("OPT_LEVEL") == "3" && told("CARGO_CFG_TARGET_OS") == "linux" && is_wanted {
         println!("cargo::rustc-link-arg-bins=-T");
         println!("cargo::rustc-link-arg-bins={}/layout.ld", told("CARGO_MANIFEST_DIR"));
     }

@@ -55,6 +55,8 @@ mod unread_record;
 mod verdicts;
 
 #[cfg(test)]
+mod linkers;
+#[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
