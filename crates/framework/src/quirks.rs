@@ -64,6 +64,11 @@ pub const DIFFERENCES: &[Difference] = &[
         ours: "The object is refused.",
         reason: "No API server writes it.",
     },
+    Difference {
+        upstream: "The room of a nominated pod that is being deleted is kept until the pod is gone.",
+        ours: "It is free as soon as the pod is being deleted, and pods that wait for such room are tried.",
+        reason: "No pod that is being deleted is bound, and a finalizer can keep it for long.",
+    },
 ];
 
 /// The reference of all quirks, in Markdown.

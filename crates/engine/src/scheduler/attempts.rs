@@ -156,6 +156,9 @@ impl Scheduler {
         let told = self.told_pod(&pod.uid);
         self.with_queue(now, |queue, context| queue.remove(context, &pod.uid));
         self.engine.cluster.clear_standing(&pod.uid);
+        if let Some((node, pod)) = self.engine.cluster.clear_nomination(&pod.uid) {
+            self.nomination_ended(&pod, &node, now);
+        }
         self.tell_of_pod(told, None, now);
     }
 
@@ -178,9 +181,10 @@ impl Scheduler {
                 if self.looked_for_room(&decision.pod) {
                     self.observe(Observation::PreemptionTried);
                 }
-                if let Nomination::Node(node) = nomination {
-                    self.make_room(&decision.pod, node, victims.clone(), now);
-                }
+                let displaced = match nomination {
+                    Nomination::Node(node) => self.make_room(&decision.pod, node, victims.clone(), now),
+                    Nomination::Keep | Nomination::Clear => Vec::new(),
+                };
                 self.conclude_pending(
                     &StaysPending::new(&decision.pod, message, plugins, nomination, victims),
                     now,
@@ -194,6 +198,10 @@ impl Scheduler {
                     nomination: nomination.clone(),
                 };
                 self.fail(slot, failure, now);
+                // Only now, as the pod itself is not helped by what it takes from others.
+                for ended in displaced {
+                    self.nomination_cleared(ended, now);
+                }
             }
         }
     }
@@ -271,12 +279,18 @@ impl Scheduler {
             _ if self.engine.rules().keep_nominations => Nomination::Keep,
             Nomination::Clear => {
                 // What was ordered may not have been done yet, or not be told of yet.
-                let is_ordered = self.engine.cluster.clear_nomination(&pod.uid) || is_nomination_ordered;
+                let ended = self.nominate(&pod, None);
+                let is_ordered = ended.is_some() || is_nomination_ordered;
                 let is_nominated = is_ordered || pod.nominated_node_name().is_some();
+                if let Some(ended) = ended {
+                    self.nomination_cleared(ended, now);
+                }
                 if is_nominated { Nomination::Clear } else { Nomination::Keep }
             }
             Nomination::Node(node) => {
-                self.engine.cluster.nominate(pod.clone(), &node);
+                if let Some(ended) = self.nominate(&pod, Some(&node)) {
+                    self.nomination_cleared(ended, now);
+                }
                 if pod.nominated_node_name() == Some(&node) {
                     Nomination::Keep
                 } else {

@@ -9,6 +9,7 @@ use supercargo_model::{Pod, Timestamp};
 
 use super::attempts::Failure;
 use super::binding::Binding;
+use super::nominating::Ended;
 use super::observations::Observation;
 use super::{Scheduler, Waiter};
 
@@ -96,24 +97,26 @@ impl Evictions {
 }
 
 impl Scheduler {
-    /// Has a pod's victims evicted.
+    /// Has a pod's victims evicted. Less important pods that were nominated to the node are not any more: they are returned.
     pub(super) fn make_room(
         &mut self,
         preemptor: &Arc<Pod>,
         node: &Arc<str>,
         mut victims: Vec<Arc<Pod>>,
         now: Timestamp,
-    ) {
-        // Less important pods that were nominated there have to look for another place.
+    ) -> Vec<Ended> {
+        // They have to look for another place.
         let nominees = self.engine.cluster.snapshot().nominated_to(node);
         let less_important = nominees.iter().filter(|other| other.priority() < preemptor.priority());
-        for other in less_important.cloned().collect::<Vec<_>>() {
-            self.engine.cluster.clear_nomination(&other.uid);
-            let nomination = Nomination::Clear;
-            self.order(Effect::UpdateStatus { pod: other, condition: None, nomination });
+        let less_important: Vec<Arc<str>> = less_important.map(|other| other.uid.clone()).collect();
+        let cleared = less_important.iter().filter_map(|uid| self.engine.cluster.clear_nomination(uid));
+        let displaced: Vec<_> = cleared.collect();
+        for (_, pod) in &displaced {
+            let (pod, nomination) = (pod.clone(), Nomination::Clear);
+            self.order(Effect::UpdateStatus { pod, condition: None, nomination });
         }
         self.observe(Observation::VictimsChosen(victims.len()));
-        let Some(last) = victims.pop() else { return };
+        let Some(last) = victims.pop() else { return displaced };
         self.last_round += 1;
         let eviction = Eviction {
             preemptor: preemptor.clone(),
@@ -132,6 +135,7 @@ impl Scheduler {
         for victim in victims {
             self.evict(preemptor, victim, now);
         }
+        displaced
     }
 
     fn evict_last(&mut self, preemptor: &Arc<str>, now: Timestamp) {
