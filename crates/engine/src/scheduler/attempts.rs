@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use supercargo_framework::{Effect, Nomination, Notice, StaysPending, Subject, Write};
 use supercargo_model::pod::Unscheduled;
-use supercargo_model::{Pod, Timestamp};
+use supercargo_model::{Object, Pod, Timestamp};
 
 use super::Scheduler;
 use super::binding::NodeCounts;
@@ -91,7 +91,7 @@ impl Scheduler {
             if self.skips_deleted(&pod, now) || self.inquire(slot, &pod, now) {
                 continue;
             }
-            let decision = self.try_pod(slot, &pod, now);
+            let decision = self.try_pod(slot, &pod, Vec::new(), now);
             if decision.is_some() {
                 return decision;
             }
@@ -109,12 +109,20 @@ impl Scheduler {
         pod.is_terminating()
     }
 
-    /// Tries a pod; none if extenders are asked first.
-    pub(super) fn try_pod(&mut self, slot: Slot, pod: &Arc<Pod>, now: Timestamp) -> Option<Decision> {
+    /// Tries a pod, with what was answered about it; none if extenders are asked first.
+    pub(super) fn try_pod(
+        &mut self,
+        slot: Slot,
+        pod: &Arc<Pod>,
+        answers: Vec<Object>,
+        now: Timestamp,
+    ) -> Option<Decision> {
         if self.has_extenders_for(pod) && self.engine.cluster.snapshot().node_count() > 0 {
-            self.consult(slot, pod, now)
-        } else {
+            self.consult(slot, pod, answers, now)
+        } else if answers.is_empty() {
             self.decide(slot, pod, now)
+        } else {
+            self.with_answers(&answers, |scheduler| scheduler.decide(slot, pod, now))
         }
     }
 
