@@ -163,3 +163,28 @@ fn a_nomination_that_ends_before_the_server_has_heard_of_it_leaves_the_room_to_o
     world.pass(BACKOFF_SECONDS);
     assert!(world.take_undone("bind other to n1").is_some(), "nobody waits for room that is kept for nobody");
 }
+
+#[test]
+fn a_last_victim_that_has_lost_its_place_meanwhile_is_not_evicted() {
+    for is_bound_elsewhere in [false, true] {
+        let mut world = permits::world();
+        world.put(pod("bound").cpu("1").on("n1").started(1).priority(5));
+        world.put(pod("waits").cpu("1").label("gang", "x").priority(1));
+        world.run();
+        world.set_slow(true);
+        world.put(pod("high").cpu("2").priority(10));
+        world.run();
+        // It has waited at Permit for too long, and another scheduler binds it.
+        world.pass(31);
+        if is_bound_elsewhere {
+            world.put(node("n2").cpu("1"));
+            world.bind("waits", "n2");
+        }
+        world.set_slow(false);
+        let log = world.catch_up();
+        assert_eq!(only(&log, "evict"), ["evict bound for high"], "bound elsewhere: {is_bound_elsewhere}");
+        world.remove("Pod bound");
+        world.pass(BACKOFF_SECONDS);
+        assert_eq!(world.node_of("high"), Some("n1"));
+    }
+}

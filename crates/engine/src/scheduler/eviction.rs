@@ -152,6 +152,11 @@ impl Scheduler {
     fn evict(&mut self, preemptor: &Arc<Pod>, victim: Arc<Pod>, now: Timestamp) {
         let Some(eviction) = self.evictions.get(&preemptor.uid) else { return };
         let (round, node) = (eviction.round, eviction.node.clone());
+        // One that waited at Permit may have lost its place since it was chosen, and be bound to another node by now.
+        let known = self.engine.cluster.bound_pod(&victim.uid);
+        if known.is_none_or(|known| known.node_name != victim.node_name) {
+            return self.evicted(&preemptor.uid, &victim, now);
+        }
         // A victim that nobody is binding yet need not be deleted: it only loses its place.
         if self.bindings.get(&victim.uid).is_some_and(Binding::can_be_stopped) {
             let error = format!("preempted by pod {} in the scheduler's memory", preemptor.uid);
