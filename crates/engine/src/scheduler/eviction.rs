@@ -196,9 +196,9 @@ impl Scheduler {
         // Whether the pod fits has to be found out anew. Upstream does so at once, and again and again if it may not
         // evict anybody.
         self.observe_eviction(uid, false, now);
-        let freed = self.evictions.end(uid);
+        let _freed = self.evictions.end(uid);
+        // It is tried again whatever has held it back, its victims included.
         self.with_queue(now, |queue, context| queue.retry(context, uid));
-        self.let_in(freed, now);
     }
 
     /// A victim is on its way out.
