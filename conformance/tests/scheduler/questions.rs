@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
-use supercargo_engine::{Observation, PodQuestion};
+use supercargo_engine::{ExtenderSettings, Observation, PodQuestion};
 use supercargo_framework::{
-    Cycle, Extensions, LeftOutReason, LineSource, NoArgs, Plugin, QuerySource, Question, Reads, Score,
-    Status, fact_kind,
+    Cycle, ExtenderAnswer, ExtenderQuestion, Extensions, Filter, LeftOutReason, LineSource, NoArgs, Plugin,
+    QuerySource, Question, Reads, Score, Status, fact_kind,
 };
 use supercargo_model::{Kind, KindId, NodeRef};
 use supercargo_testkit::{node, pod};
 
+use crate::only;
 use crate::world::{InTests as _, World};
 
 /// The points that an agent gives to nodes, for one pod.
@@ -65,6 +66,36 @@ impl Score for Advised {
     fn score(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Result<i64, Status> {
         let suggestion = cycle.cluster().objects().get::<Suggestion>(&cycle.pod.namespace, &cycle.pod.name);
         Ok(suggestion.and_then(|points| points.0.get(&**node.name()).copied()).unwrap_or(0).clamp(0, 100))
+    }
+}
+
+/// Lets a pod go only where its agent says so: without an answer, nowhere.
+struct Vouched;
+
+impl Plugin for Vouched {
+    const NAME: &'static str = "Vouched";
+    type Args = NoArgs;
+
+    fn new(_: NoArgs) -> Self {
+        Vouched
+    }
+
+    fn extensions(points: Extensions<Self>) -> Extensions<Self> {
+        points.filter()
+    }
+
+    fn reads(&self) -> Reads {
+        Advised.reads()
+    }
+}
+
+impl Filter for Vouched {
+    fn filter(&self, cycle: &Cycle<'_>, node: NodeRef<'_>) -> Status {
+        let suggestion = cycle.cluster().objects().get::<Suggestion>(&cycle.pod.namespace, &cycle.pod.name);
+        match suggestion.is_some_and(|points| points.0.contains_key(&**node.name())) {
+            true => Status::success(),
+            false => Status::unschedulable("nobody vouches for it"),
+        }
     }
 }
 
@@ -268,4 +299,64 @@ fn only_so_many_pods_are_asked_about_at_a_time() {
     world.pass(1);
     let bound = world.objects("Pod").filter(|pod| pod["spec"]["nodeName"].is_string()).count();
     assert_eq!(bound, 300, "nobody waits for ever");
+}
+
+/// Lets all nodes through but n1.
+fn all_but_the_first(question: &ExtenderQuestion) -> Result<ExtenderAnswer, String> {
+    let ExtenderQuestion::Filter { nodes, .. } = question else { return Err("it only filters".to_owned()) };
+    Ok(ExtenderAnswer::Filtered {
+        kept: nodes.iter().filter(|node| *node.name != *"n1").map(|node| (*node.name).into()).collect(),
+        failed: BTreeMap::new(),
+        unresolvable: BTreeMap::new(),
+    })
+}
+
+/// The same with a plugin that needs the answer, and an extender.
+fn vouched_world() -> World {
+    let config = CONFIG.replace("{name: Advised, weight: 100}", "{name: Vouched}");
+    let settings = ExtenderSettings { filters: true, ..ExtenderSettings::default() };
+    let mut world = World::with_plugins(&config, supercargo_world::Plugins::add::<Vouched>)
+        .with_extenders(vec![settings], all_but_the_first);
+    for name in ["n1", "n2"] {
+        world.put(node(name).cpu("2"));
+    }
+    world
+}
+
+#[test]
+fn what_was_answered_counts_until_the_extenders_have_answered_too() {
+    for (suggestion, nominated, expected) in [
+        (r#"{"n2": 1}"#, None, Some("n2")),
+        (r#"{"n1": 1}"#, None, None),
+        // The extender does not want the node that it is nominated to, so all are looked at.
+        (r#"{"n1": 1, "n2": 1}"#, Some("n1"), Some("n2")),
+    ] {
+        let mut world = vouched_world();
+        let wanting = pod("a").cpu("1");
+        world.put(nominated.map_or(wanting.clone(), |node| wanting.nominated(node)));
+        world.run();
+        let asked = world.scheduler.take_questions().remove(0);
+        answer(&mut world, &asked, suggestion);
+        assert_eq!(world.node_of("a"), expected, "{suggestion}");
+        no_suggestion_is_left(&mut world);
+    }
+}
+
+#[test]
+fn a_node_that_was_filled_while_extenders_were_asked_is_looked_at_with_what_was_answered() {
+    for (filled, expected) in [("n1", Some("n2")), ("n2", None)] {
+        let mut world = vouched_world();
+        let asked = asked_about(&mut world, "a");
+        world.set_slow(true);
+        answer(&mut world, &asked, r#"{"n2": 1}"#);
+        world.put(pod("b").cpu("2").on(filled));
+        world.set_slow(false);
+        let log = world.catch_up();
+        assert_eq!(world.node_of("a"), expected, "{log:?}");
+        if expected.is_none() {
+            let why = "node \"n2\" has changed while extenders were asked: Insufficient cpu";
+            assert_eq!(only(&log, "FailedScheduling"), [format!("FailedScheduling on a: {why}")]);
+        }
+        no_suggestion_is_left(&mut world);
+    }
 }

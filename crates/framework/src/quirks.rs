@@ -64,6 +64,18 @@ pub const DIFFERENCES: &[Difference] = &[
         ours: "The object is refused.",
         reason: "No API server writes it.",
     },
+    Difference {
+        upstream: "A pod for which extenders were asked goes to the node that was chosen, whatever has become of the node \
+                   meanwhile.",
+        ours: "If the cluster has changed since the attempt began, the pod is filtered once more on that node, and tried \
+               again after a backoff if it does not fit any more.",
+        reason: "Another writer may have taken the room while a slow extender thought.",
+    },
+    Difference {
+        upstream: "The room of a nominated pod that is being deleted is kept until the pod is gone.",
+        ours: "It is free as soon as the pod is being deleted, and pods that wait for such room are tried.",
+        reason: "No pod that is being deleted is bound, and a finalizer can keep it for long.",
+    },
 ];
 
 /// The reference of all quirks, in Markdown.

@@ -384,6 +384,13 @@ pub struct MetadataWords {
     pub deletion_timestamp: Option<Timestamp>,
 }
 
+impl MetadataWords {
+    /// Where the object is found among those of its kind.
+    pub fn object_key(&self) -> ObjectKey {
+        ObjectKey { namespace: self.namespace.as_str().into(), name: self.name.as_str().into() }
+    }
+}
+
 /// An owner reference as it is written.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]

@@ -6,7 +6,7 @@ use supercargo_framework::{
     Act, Acts, AskedActs, ClusterEvent, Context, Effect, EventResource, GaugeValue, Memories, PermitDecision,
     Profile, Step,
 };
-use supercargo_model::Snapshot;
+use supercargo_model::{ObjectKey, Snapshot};
 
 use crate::cluster::TestCluster;
 use crate::trial::status_text;
@@ -49,8 +49,11 @@ pub(crate) fn step_lines(profile: &Profile, step: &Step) -> Vec<String> {
         Step::Wait { effects, events, deadline } => {
             let orders = effects.iter().map(|effect| order_text(profile, effect));
             let until = deadline.map(|deadline| format!(" until {deadline}")).unwrap_or_default();
-            let events: Vec<ClusterEvent> = events.iter().map(|awaited| awaited.event).collect();
-            orders.chain([format!("waits{until}{}", events_text(&events))]).collect()
+            let events = events.iter().map(|awaited| match &awaited.object {
+                Some(object) => format!("{} {}", event_text(&awaited.event), object_text(object)),
+                None => event_text(&awaited.event),
+            });
+            orders.chain([format!("waits{until}{}", or_for(events))]).collect()
         }
     }
 }
@@ -59,27 +62,34 @@ pub(crate) fn step_lines(profile: &Profile, step: &Step) -> Vec<String> {
 pub(crate) fn permit_text(decision: &PermitDecision) -> String {
     match decision {
         PermitDecision::Allow => "ok".to_owned(),
-        PermitDecision::Wait { until, events } => format!("waits until {until}{}", events_text(events)),
+        PermitDecision::Wait { until, events } => {
+            format!("waits until {until}{}", or_for(events.iter().map(event_text)))
+        }
         PermitDecision::Reject(status) => status_text(status),
     }
 }
 
-fn events_text(events: &[ClusterEvent]) -> String {
-    let named = |event: &ClusterEvent| {
-        let resource = match event.resource {
-            EventResource::Any => "*",
-            EventResource::Pod => "Pod",
-            EventResource::Node => "Node",
-            EventResource::Kind(kind) => kind.kind,
-        };
-        match event.actions.label() {
-            "" => resource.to_owned(),
-            label => format!("{resource}/{label}"),
-        }
+fn event_text(event: &ClusterEvent) -> String {
+    let resource = match event.resource {
+        EventResource::Any => "*",
+        EventResource::Pod => "Pod",
+        EventResource::Node => "Node",
+        EventResource::Kind(kind) => kind.kind,
     };
-    match &events.iter().map(named).collect::<Vec<_>>()[..] {
+    match event.actions.label() {
+        "" => resource.to_owned(),
+        label => format!("{resource}/{label}"),
+    }
+}
+
+fn object_text(ObjectKey { namespace, name }: &ObjectKey) -> String {
+    if namespace.is_empty() { name.to_string() } else { format!("{namespace}/{name}") }
+}
+
+fn or_for(events: impl Iterator<Item = String>) -> String {
+    match &events.collect::<Vec<_>>()[..] {
         [] => String::new(),
-        names => format!(", or for {}", names.join(", ")),
+        events => format!(", or for {}", events.join(", ")),
     }
 }
 

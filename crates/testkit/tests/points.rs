@@ -161,7 +161,9 @@ impl PreBind for Team {
     }
     fn pre_bind(&self, cycle: &mut Cycle<'_>, _: NodeRef<'_>) -> Step {
         let deadline = Some(cycle.context.now.after(Duration::from_secs(5)));
-        Step::Wait { effects: vec![patch("team")], events: Vec::new(), deadline }
+        let key = ObjectKey { namespace: "default".into(), name: "team".into() };
+        let events = vec![ClusterEvent::kind(Service::ID, Actions::UPDATE).of(key)];
+        Step::Wait { effects: vec![patch("team")], events, deadline }
     }
 }
 
@@ -252,7 +254,10 @@ fn points_on_the_way_to_a_node() {
     assert_eq!(second.permit(), ["ok", "allow: a"]);
     assert_eq!(second.plan(), ["tell the team of n1"]);
     let order = format!("order: patch services default/team{REFUSED}");
-    assert_eq!(second.pre_bind(), [order.as_str(), "waits until 1970-01-01T01:00:05Z"]);
+    assert_eq!(
+        second.pre_bind(),
+        [order.as_str(), "waits until 1970-01-01T01:00:05Z, or for Service/Update default/team"]
+    );
     assert_eq!(second.resume_pre_bind(&News::Succeeded { objects: &[] }), ["ok"]);
     assert_eq!(second.resume_pre_bind(&News::TimedOut), ["error: timed out"]);
     assert_eq!(second.bind(), ["order: bind pod default/b to node n1", "waits"]);

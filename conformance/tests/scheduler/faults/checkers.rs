@@ -1,6 +1,6 @@
 //! What must hold after every step, whatever happened. The numbers are those of `docs/reference/guarantees.md`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use supercargo_engine::PodPlace;
@@ -49,7 +49,7 @@ pub(super) struct ObserversKnow;
 /// C10: when nothing fails any more, every pod that waits says what was last meant about why it waits.
 pub(super) struct MeantIsSaid;
 
-/// C11: what the scheduler keeps stays within its limits.
+/// C11: what the scheduler keeps stays within its limits, and room is kept for nobody who does not wait for it.
 pub(super) struct BoundedBooks;
 
 pub(super) fn all() -> Vec<Box<dyn Checker>> {
@@ -281,6 +281,14 @@ impl Checker for BoundedBooks {
         let (open, pods) = (world.open_tickets(), world.told.len());
         if books.tickets > open {
             return Err(format!("{} answers are waited for, and {open} can come", books.tickets));
+        }
+        let (waiting, _) = world.scheduler.all_whereabouts(usize::MAX, world.now());
+        let waiting: BTreeSet<Arc<str>> = waiting.into_iter().map(|(pod, _)| pod.uid.clone()).collect();
+        let cluster = world.scheduler.cluster();
+        if let Some(pod) =
+            cluster.nominated().flat_map(|(_, pods)| pods).find(|pod| !waiting.contains(&pod.uid))
+        {
+            return Err(format!("{} is nominated, and does not wait", pod.uid));
         }
         if let Some(uid) = books.gone.iter().find(|uid| !world.told.contains_key(&***uid)) {
             return Err(format!("{uid} is remembered as gone, and everybody knows"));

@@ -154,10 +154,10 @@ impl Server {
         }
     }
 
-    /// Deletes a pod: at once if it has no node, else it is on its way out.
-    pub(super) fn delete(&mut self, name: &str) {
+    /// Deletes a pod: it is on its way out if it has a node, or lingers because somebody has yet to do something for it; else it goes at once.
+    pub(super) fn delete(&mut self, name: &str, lingers: bool) {
         let Some(pod) = self.pods.get_mut(name) else { return };
-        if pod.node.is_none() {
+        if pod.node.is_none() && !lingers {
             self.remove(name);
         } else if !pod.is_terminating {
             pod.is_terminating = true;

@@ -294,7 +294,7 @@ impl World {
         // Pods that wait for others may wait for ever.
         let gangs = self.server.pods().filter(|pod| pod.has_label(GANG));
         for name in gangs.map(|pod| pod.name.clone()).collect::<Vec<_>>() {
-            self.server.delete(&name);
+            self.server.delete(&name, false);
         }
         self.go_on_for_long();
     }
@@ -516,7 +516,7 @@ impl World {
             }
             Effect::Evict { victim, .. } => {
                 if self.server.pod(&victim.name).is_some_and(|pod| pod.uid == *victim.uid) {
-                    self.server.delete(&victim.name);
+                    self.server.delete(&victim.name, false);
                 }
                 Ok(())
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use supercargo_framework::{Effect, Nomination, Notice, StaysPending, Subject, Write};
 use supercargo_model::pod::Unscheduled;
-use supercargo_model::{Pod, Timestamp};
+use supercargo_model::{Object, Pod, Timestamp};
 
 use super::Scheduler;
 use super::binding::NodeCounts;
@@ -91,7 +91,7 @@ impl Scheduler {
             if self.skips_deleted(&pod, now) || self.inquire(slot, &pod, now) {
                 continue;
             }
-            let decision = self.try_pod(slot, &pod, now);
+            let decision = self.try_pod(slot, &pod, Vec::new(), now);
             if decision.is_some() {
                 return decision;
             }
@@ -109,12 +109,20 @@ impl Scheduler {
         pod.is_terminating()
     }
 
-    /// Tries a pod; none if extenders are asked first.
-    pub(super) fn try_pod(&mut self, slot: Slot, pod: &Arc<Pod>, now: Timestamp) -> Option<Decision> {
+    /// Tries a pod, with what was answered about it; none if extenders are asked first.
+    pub(super) fn try_pod(
+        &mut self,
+        slot: Slot,
+        pod: &Arc<Pod>,
+        answers: Vec<Object>,
+        now: Timestamp,
+    ) -> Option<Decision> {
         if self.has_extenders_for(pod) && self.engine.cluster.snapshot().node_count() > 0 {
-            self.consult(slot, pod, now)
-        } else {
+            self.consult(slot, pod, answers, now)
+        } else if answers.is_empty() {
             self.decide(slot, pod, now)
+        } else {
+            self.with_answers(&answers, |scheduler| scheduler.decide(slot, pod, now))
         }
     }
 
@@ -156,6 +164,9 @@ impl Scheduler {
         let told = self.told_pod(&pod.uid);
         self.with_queue(now, |queue, context| queue.remove(context, &pod.uid));
         self.engine.cluster.clear_standing(&pod.uid);
+        if let Some((node, pod)) = self.engine.cluster.clear_nomination(&pod.uid) {
+            self.nomination_ended(&pod, &node, now);
+        }
         self.tell_of_pod(told, None, now);
     }
 
@@ -178,9 +189,10 @@ impl Scheduler {
                 if self.looked_for_room(&decision.pod) {
                     self.observe(Observation::PreemptionTried);
                 }
-                if let Nomination::Node(node) = nomination {
-                    self.make_room(&decision.pod, node, victims.clone(), now);
-                }
+                let displaced = match nomination {
+                    Nomination::Node(node) => self.make_room(&decision.pod, node, victims.clone(), now),
+                    Nomination::Keep | Nomination::Clear => Vec::new(),
+                };
                 self.conclude_pending(
                     &StaysPending::new(&decision.pod, message, plugins, nomination, victims),
                     now,
@@ -194,6 +206,10 @@ impl Scheduler {
                     nomination: nomination.clone(),
                 };
                 self.fail(slot, failure, now);
+                // Only now, as the pod itself is not helped by what it takes from others.
+                for ended in displaced {
+                    self.nomination_cleared(ended, now);
+                }
             }
         }
     }
@@ -271,12 +287,18 @@ impl Scheduler {
             _ if self.engine.rules().keep_nominations => Nomination::Keep,
             Nomination::Clear => {
                 // What was ordered may not have been done yet, or not be told of yet.
-                let is_ordered = self.engine.cluster.clear_nomination(&pod.uid) || is_nomination_ordered;
+                let ended = self.nominate(&pod, None);
+                let is_ordered = ended.is_some() || is_nomination_ordered;
                 let is_nominated = is_ordered || pod.nominated_node_name().is_some();
+                if let Some(ended) = ended {
+                    self.nomination_cleared(ended, now);
+                }
                 if is_nominated { Nomination::Clear } else { Nomination::Keep }
             }
             Nomination::Node(node) => {
-                self.engine.cluster.nominate(pod.clone(), &node);
+                if let Some(ended) = self.nominate(&pod, Some(&node)) {
+                    self.nomination_cleared(ended, now);
+                }
                 if pod.nominated_node_name() == Some(&node) {
                     Nomination::Keep
                 } else {

@@ -294,6 +294,7 @@ impl Scheduler {
     pub(super) fn place(&mut self, slot: Slot, row: Row, counts: NodeCounts, now: Timestamp) {
         let pod = self.queue.get(slot).queued.pod.clone();
         let node = self.engine.cluster.snapshot().node(row).name().clone();
+        let nominated = self.nominated_elsewhere(&pod.uid, Some(&node));
         let asked_before = self.engine.acts.len();
         let mut state = CycleState::default();
         let is_preparation_needed = self.engine.is_preparation_needed(&pod);
@@ -319,6 +320,9 @@ impl Scheduler {
             }
         };
         self.queue.hear(&ClusterEvent::pod(Actions::ADD));
+        if let Some(nominated) = nominated {
+            self.nomination_ended(&pod, &nominated, now);
+        }
         if (!waits.is_empty() || has_plans) && pod.nominated_node_name() != Some(&node) {
             // It may take a while until the pod is bound; whoever plans around it should know.
             let nomination = Nomination::Node(node.clone());

@@ -32,6 +32,9 @@ type Listened = (EventResource, Option<ObjectKey>);
 
 /// One wait of one binding. Whoever goes through several bindings looks whether each still waits as it did: what is done for one may end
 /// another, or take it further.
+///
+/// Each wait of a step is a round of its own. At Permit the round stays the same while a plugin waits for something else, or until another
+/// time: whoever holds a fence also asks [`Binding::hears`], or whether [`Binding::deadline`] has come.
 #[derive(Clone, Debug)]
 pub(super) struct Fence {
     pub(super) uid: Arc<str>,

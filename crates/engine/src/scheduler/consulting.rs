@@ -1,7 +1,9 @@
 //! Asking extenders: their filters after the plugins', their scores beside the plugins', their binding instead of the
 //! plugins'.
 //!
-//! As upstream, no other pod is tried meanwhile, and the pod is decided on the cluster as it was when its attempt began.
+//! As upstream, no other pod is tried meanwhile, and the pod is decided on the cluster as it was when its attempt began. If the cluster has
+//! changed by then, the pod is filtered once more on the node that was chosen, which upstream does not do: another writer may have taken the
+//! room while a slow extender thought.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use supercargo_framework::{
     AskedNode, Cycle, CycleState, Effect, ExtenderAnswer, ExtenderQuestion, MAX_NODE_SCORE, Memories, Named,
     NodeVictims, Nomination, PostFilter, PostFilterResult, Status,
 };
-use supercargo_model::{Pod, Row, Snapshot, Timestamp};
+use supercargo_model::{Object, Pod, Row, Snapshot, Timestamp};
 
 use super::attempts::Failure;
 use super::binding::NodeCounts;
@@ -54,7 +56,12 @@ pub struct ExtenderSettings {
 pub(super) struct Consultation {
     slot: Slot,
     pod: Arc<Pod>,
+    /// The cluster when the attempt began, with the answers.
     cluster: Snapshot,
+    /// What was answered about the pod before: objects of the cluster whenever it is looked at for this pod.
+    answers: Vec<Object>,
+    /// The version of the cluster without the answers: as long as it has that one, it has not changed.
+    version: u64,
     memories: Memories,
     now: Timestamp,
     attempt: u64,
@@ -121,9 +128,15 @@ impl Scheduler {
     }
 
     /// Begins an attempt in which extenders are asked; what was decided, if they need not be.
-    pub(super) fn consult(&mut self, slot: Slot, pod: &Arc<Pod>, now: Timestamp) -> Option<Decision> {
+    pub(super) fn consult(
+        &mut self,
+        slot: Slot,
+        pod: &Arc<Pod>,
+        answers: Vec<Object>,
+        now: Timestamp,
+    ) -> Option<Decision> {
         self.caught_consulting(slot, pod, now, |scheduler| {
-            let begun = scheduler.begin_consultation(slot, pod, now, true);
+            let begun = scheduler.begin_consultation(slot, pod, answers, now, true);
             scheduler.consultation = Some(begun);
             scheduler.ask_filters(now)
         })
@@ -147,11 +160,13 @@ impl Scheduler {
         &mut self,
         slot: Slot,
         pod: &Arc<Pod>,
+        answers: Vec<Object>,
         now: Timestamp,
         try_nominated: bool,
     ) -> Consultation {
         let rules = Rules { prefer_nominated_node: try_nominated, ..self.engine.rules() };
-        let cluster = self.engine.cluster.snapshot().clone();
+        let cluster = self.with_answers(&answers, |scheduler| scheduler.engine.cluster.snapshot().clone());
+        let version = self.engine.cluster.snapshot().version();
         let memories = self.engine.memories().clone();
         let number = profile_of(self.engine.profiles(), pod).expect("its caller has looked for the profile");
         let (attempt, mut start) = self.engine.next_attempt();
@@ -169,6 +184,8 @@ impl Scheduler {
             slot,
             pod: pod.clone(),
             cluster,
+            answers,
+            version,
             memories,
             now,
             attempt,
@@ -199,8 +216,8 @@ impl Scheduler {
             }
             _ if *is_nominated_only && evaluation.feasible.is_empty() => {
                 // The node it was nominated to will not do: look at all.
-                let (slot, pod) = (*slot, pod.clone());
-                self.consultation = Some(self.begin_consultation(slot, &pod, now, false));
+                let (slot, pod, answers) = (*slot, pod.clone(), consultation.answers.clone());
+                self.consultation = Some(self.begin_consultation(slot, &pod, answers, now, false));
                 self.ask_filters(now)
             }
             _ if evaluation.error.is_none() && evaluation.feasible.len() > 1 => self.ask_priorities(now),
@@ -308,7 +325,7 @@ impl Scheduler {
         let rules = self.engine.rules();
         let number = profile_of(self.engine.profiles(), &consultation.pod)?;
         let Consultation { slot, pod, cluster, memories, now: began, attempt, start, .. } = consultation;
-        let Consultation { mut evaluation, state, skipped, .. } = consultation;
+        let Consultation { mut evaluation, state, skipped, answers, version, .. } = consultation;
         let (context, profiles) = self.engine.view_of(&cluster, &memories, began, attempt);
         let profile = &profiles[number];
         let mut cycle = Cycle::resume(&pod, context, state);
@@ -335,6 +352,8 @@ impl Scheduler {
                 slot,
                 pod,
                 cluster,
+                answers,
+                version,
                 memories,
                 now: began,
                 attempt,
@@ -349,7 +368,7 @@ impl Scheduler {
         }
         let outcome = Outcome::of(evaluation, &cluster);
         let decision = Decision { pod, version: cluster.version(), attempt, now: began, start, outcome };
-        self.act_on_older(slot, &decision, now);
+        self.act_on_older(slot, &decision, version, &answers, now);
         Some(decision)
     }
 
@@ -397,7 +416,7 @@ impl Scheduler {
     fn choose_victims(&mut self, error: Option<&str>, now: Timestamp) -> Option<Decision> {
         let consultation = self.consultation.take()?;
         let Consultation { slot, pod, cluster, memories, now: began, attempt, start, .. } = consultation;
-        let Consultation { mut evaluation, state, stage, .. } = consultation;
+        let Consultation { mut evaluation, state, stage, answers, version, .. } = consultation;
         let Stage::Preempt { plugin, candidates, .. } = stage else { return None };
         if !self.queue.is_in_flight(&pod.uid, slot) {
             return None;
@@ -420,25 +439,36 @@ impl Scheduler {
         let outcome = Outcome::of(evaluation, &cluster);
         let decision =
             Decision { pod: pod.clone(), version: cluster.version(), attempt, now: began, start, outcome };
-        self.act_on_older(slot, &decision, now);
+        self.act_on_older(slot, &decision, version, &answers, now);
         Some(decision)
     }
 
-    /// Acts on a decision that was made on an earlier state of the cluster: nodes are known by name.
-    fn act_on_older(&mut self, slot: Slot, decision: &Decision, now: Timestamp) {
-        let Outcome::Place { node, evaluated, feasible, .. } = &decision.outcome else {
-            return self.act_on(slot, decision, now);
-        };
-        let counts = NodeCounts { evaluated: *evaluated, feasible: *feasible };
-        let fits = match self.engine.cluster.snapshot().row_of(node) {
-            None => Err(format!("node {node:?} not found")),
-            Some(row) if self.engine.cluster.snapshot().version() == decision.version => Ok(row),
-            Some(row) => self.still_fits(&decision.pod, row, now).map(|()| row),
-        };
-        match fits {
-            Ok(row) => self.place(slot, row, counts, now),
-            Err(error) => self.fail_placed(slot, node, Failure::error(error), now),
-        }
+    /// Acts on a decision that was made on an earlier state of the cluster, which had that version but for the answers: nodes are known by
+    /// name.
+    fn act_on_older(
+        &mut self,
+        slot: Slot,
+        decision: &Decision,
+        version: u64,
+        answers: &[Object],
+        now: Timestamp,
+    ) {
+        let has_changed = self.engine.cluster.snapshot().version() != version;
+        self.with_answers(answers, |scheduler| {
+            let Outcome::Place { node, evaluated, feasible, .. } = &decision.outcome else {
+                return scheduler.act_on(slot, decision, now);
+            };
+            let counts = NodeCounts { evaluated: *evaluated, feasible: *feasible };
+            let fits = match scheduler.engine.cluster.snapshot().row_of(node) {
+                None => Err(format!("node {node:?} not found")),
+                Some(row) if has_changed => scheduler.still_fits(&decision.pod, row, now).map(|()| row),
+                Some(row) => Ok(row),
+            };
+            match fits {
+                Ok(row) => scheduler.place(slot, row, counts, now),
+                Err(error) => scheduler.fail_placed(slot, node, Failure::error(error), now),
+            }
+        });
     }
 
     /// Whether a pod can run on the node that was chosen for it, now that the cluster is another one than extenders were asked about.

@@ -28,7 +28,7 @@ pub(super) enum Helped {
     All,
     /// All but the pod with this UID.
     Others(Arc<str>),
-    /// Those that are not more important than this.
+    /// Those that are not more important than this: a nomination has ended. That is no news to bindings, whose pods have their nodes.
     UpToPriority(i32),
 }
 
@@ -66,7 +66,9 @@ impl Scheduler {
     }
 
     fn deliver(&mut self, happening: Happening, helped: &Helped, now: Timestamp) {
-        self.resume_bindings(&happening, now);
+        if !matches!(helped, Helped::UpToPriority(_)) {
+            self.resume_bindings(&happening, now);
+        }
         self.queue.hear_of(&happening.event, &happening.what);
         if self.queue.listens() {
             self.with_queue(now, |queue, context| {

@@ -36,7 +36,7 @@ impl Scheduler {
         self.start_observers(now);
         let slot = self.with_queue(now, |queue, context| queue.take(context, uid))?;
         let pod = self.queue.get(slot).queued.pod.clone();
-        let decision = self.try_pod(slot, &pod, now);
+        let decision = self.try_pod(slot, &pod, Vec::new(), now);
         self.carry_out_acts(now);
         decision
     }

@@ -9,6 +9,7 @@ use supercargo_model::{Pod, Timestamp};
 
 use super::attempts::Failure;
 use super::binding::Binding;
+use super::nominating::Ended;
 use super::observations::Observation;
 use super::{Scheduler, Waiter};
 
@@ -96,24 +97,26 @@ impl Evictions {
 }
 
 impl Scheduler {
-    /// Has a pod's victims evicted.
+    /// Has a pod's victims evicted. Less important pods that were nominated to the node are not any more: they are returned.
     pub(super) fn make_room(
         &mut self,
         preemptor: &Arc<Pod>,
         node: &Arc<str>,
         mut victims: Vec<Arc<Pod>>,
         now: Timestamp,
-    ) {
-        // Less important pods that were nominated there have to look for another place.
+    ) -> Vec<Ended> {
+        // They have to look for another place.
         let nominees = self.engine.cluster.snapshot().nominated_to(node);
         let less_important = nominees.iter().filter(|other| other.priority() < preemptor.priority());
-        for other in less_important.cloned().collect::<Vec<_>>() {
-            self.engine.cluster.clear_nomination(&other.uid);
-            let nomination = Nomination::Clear;
-            self.order(Effect::UpdateStatus { pod: other, condition: None, nomination });
+        let less_important: Vec<Arc<str>> = less_important.map(|other| other.uid.clone()).collect();
+        let cleared = less_important.iter().filter_map(|uid| self.engine.cluster.clear_nomination(uid));
+        let displaced: Vec<_> = cleared.collect();
+        for (_, pod) in &displaced {
+            let (pod, nomination) = (pod.clone(), Nomination::Clear);
+            self.order(Effect::UpdateStatus { pod, condition: None, nomination });
         }
         self.observe(Observation::VictimsChosen(victims.len()));
-        let Some(last) = victims.pop() else { return };
+        let Some(last) = victims.pop() else { return displaced };
         self.last_round += 1;
         let eviction = Eviction {
             preemptor: preemptor.clone(),
@@ -132,6 +135,7 @@ impl Scheduler {
         for victim in victims {
             self.evict(preemptor, victim, now);
         }
+        displaced
     }
 
     fn evict_last(&mut self, preemptor: &Arc<str>, now: Timestamp) {
@@ -148,6 +152,11 @@ impl Scheduler {
     fn evict(&mut self, preemptor: &Arc<Pod>, victim: Arc<Pod>, now: Timestamp) {
         let Some(eviction) = self.evictions.get(&preemptor.uid) else { return };
         let (round, node) = (eviction.round, eviction.node.clone());
+        // One that waited at Permit may have lost its place since it was chosen, and be bound to another node by now.
+        let known = self.engine.cluster.bound_pod(&victim.uid);
+        if known.is_none_or(|known| known.node_name != victim.node_name) {
+            return self.evicted(&preemptor.uid, &victim, now);
+        }
         // A victim that nobody is binding yet need not be deleted: it only loses its place.
         if self.bindings.get(&victim.uid).is_some_and(Binding::can_be_stopped) {
             let error = format!("preempted by pod {} in the scheduler's memory", preemptor.uid);
@@ -187,9 +196,9 @@ impl Scheduler {
         // Whether the pod fits has to be found out anew. Upstream does so at once, and again and again if it may not
         // evict anybody.
         self.observe_eviction(uid, false, now);
-        let freed = self.evictions.end(uid);
+        let _freed = self.evictions.end(uid);
+        // It is tried again whatever has held it back, its victims included.
         self.with_queue(now, |queue, context| queue.retry(context, uid));
-        self.let_in(freed, now);
     }
 
     /// A victim is on its way out.

@@ -39,6 +39,7 @@ mod gone;
 mod happenings;
 mod heap;
 mod leading;
+mod nominating;
 mod objects;
 mod observations;
 mod observing;

@@ -8,6 +8,7 @@ use supercargo_model::{Decoded, Everything, NodeWords, Object, Pod, PodWords, St
 
 use super::delivering::Helped;
 use super::happenings::{Happening, What, node_update, pod_update};
+use super::nominating::nomination_of;
 use super::queue::Waiting;
 use super::queue_context::profile_of;
 use super::{QueueEvent, Scheduler};
@@ -77,7 +78,8 @@ impl Scheduler {
         match everything {
             Everything::Pods(uids) => {
                 self.gone.retain(|uid| uids.contains(uid));
-                for uid in cluster.unlisted_pods(uids, self.queue.uids().chain(cluster.standing_uids())) {
+                let others = self.queue.uids().chain(cluster.standing_uids()).chain(cluster.nominated_uids());
+                for uid in cluster.unlisted_pods(uids, others) {
                     self.remove_pod(&uid, now);
                 }
             }
@@ -156,11 +158,15 @@ impl Scheduler {
             // It was only listed again.
             return;
         }
+        let nominated = self.nominated_elsewhere(&pod.uid, pod.node_name.as_ref());
         let updated = self.engine.cluster.update_pod(pod.clone());
         debug_assert!(updated.is_ok(), "a pod with a node can be added: {updated:?}");
         self.tell_of_pod(told, Some(pod.clone()), now);
         if !self.anybody_listens() {
             return;
+        }
+        if let Some(nominated) = nominated {
+            self.nomination_ended(pod, &nominated, now);
         }
         if let Some(old) = &old
             && old.node_name != pod.node_name
@@ -192,43 +198,19 @@ impl Scheduler {
         let standing = self.queue.find(&pod.uid).map_or(Standing::Waiting, Waiting::standing);
         self.engine.cluster.set_standing(pod, standing);
         self.with_queue(now, |queue, context| queue.update(context, pod, generation, unscheduled));
-        let nomination = |pod: &Pod| pod.nominated_node_name().cloned();
-        let (before, after) = (old.as_deref().and_then(nomination), nomination(pod));
+        let (before, after) = (old.as_deref().and_then(nomination_of), nomination_of(pod));
         // A nomination that the API server has not heard of yet stays.
-        if let Some(node) = &after {
-            self.engine.cluster.nominate(pod.clone(), node);
-        } else if before.is_some() {
-            self.engine.cluster.clear_nomination(&pod.uid);
-        }
-        if let Some(old) = old
-            && before.is_some()
-            && before != after
-        {
-            self.nomination_ended(&old, now);
+        let ended = if after.is_some() || before.is_some() || pod.is_terminating() {
+            self.nominate(pod, after)
+        } else {
+            None
+        };
+        if let (Some(old), Some(node)) = (&old, before.filter(|before| Some(*before) != after)) {
+            self.nomination_ended(old, node, now);
+        } else if let Some(ended) = ended {
+            self.nomination_cleared(ended, now);
         }
         self.tell_of_pod(told, Some(pod.clone()), now);
-    }
-
-    /// A pod as it will be told when the API server has heard of its nomination.
-    fn as_nominated(&mut self, pod: &Arc<Pod>) -> Arc<Pod> {
-        let mut nominated = self.engine.cluster.snapshot().nominated();
-        let is_it = |known: &Arc<Pod>| known.uid == pod.uid;
-        let node = nominated.find(|(_, pods)| pods.iter().any(is_it)).map(|(node, _)| node.clone());
-        match node {
-            Some(node) if pod.nominated_node_name() != Some(&node) => {
-                let mut status = pod.status.as_deref().cloned().unwrap_or_default();
-                status.nominated_node_name = Some(node);
-                Arc::new(Pod { status: Some(status.into()), ..(**pod).clone() })
-            }
-            _ => pod.clone(),
-        }
-    }
-
-    /// The node that a pod was nominated to is free for others, if they are not more important.
-    fn nomination_ended(&mut self, pod: &Arc<Pod>, now: Timestamp) {
-        let event = ClusterEvent::pod(Actions::DELETE);
-        let what = What::Pod { old: Some(pod.clone()), new: None };
-        self.happened_to(Happening { event, what }, now, Helped::UpToPriority(pod.priority()));
     }
 
     /// A pod is gone, or has run its course.
@@ -241,16 +223,16 @@ impl Scheduler {
         let waiting = self.with_queue(now, |queue, context| queue.remove(context, uid));
         self.forget_eviction(uid, now);
         self.victim_leaves(uid, now);
-        let nominated = waiting.map(|waiting| self.as_nominated(&waiting.queued.pod));
-        self.engine.cluster.clear_nomination(uid);
         self.engine.cluster.clear_standing(uid);
-        match self.engine.cluster.remove_pod(uid) {
-            Some(pod) => self.room_freed(pod, now, Helped::All),
-            None => {
-                if let Some(pod) = nominated.filter(|pod| pod.nominated_node_name().is_some()) {
-                    self.nomination_ended(&pod, now);
-                }
-            }
+        let ended = self.engine.cluster.clear_nomination(uid).or_else(|| {
+            // It was taken back, and the watch has not told so yet.
+            let pod = waiting?.queued.pod;
+            Some((nomination_of(&pod)?.clone(), pod))
+        });
+        if let Some(pod) = self.engine.cluster.remove_pod(uid) {
+            self.room_freed(pod, now, Helped::All);
+        } else if let Some((node, pod)) = ended {
+            self.nomination_ended(&pod, &node, now);
         }
         self.tell_of_pod(told, None, now);
     }

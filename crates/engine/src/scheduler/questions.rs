@@ -1,6 +1,7 @@
 //! Questions about one pod: it waits for the answers for a while, and others are tried meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use supercargo_framework::{LeftOut, PodAnswer, QuerySource, Question, witness};
@@ -200,18 +201,25 @@ impl Scheduler {
                 continue;
             }
             let objects = self.answers_of(&pod, answers);
-            for object in &objects {
-                self.engine.cluster.put_object(object.clone());
-            }
-            let decision = self.try_pod(slot, &pod, now);
-            for object in &objects {
-                self.engine.cluster.remove_object(object.kind, &object.key);
-            }
+            let decision = self.try_pod(slot, &pod, objects, now);
             if decision.is_some() || self.consultation.is_some() {
                 return decision;
             }
         }
         None
+    }
+
+    /// Does something while the answers about a pod are there: nobody else sees them.
+    pub(super) fn with_answers<R>(&mut self, answers: &[Object], act: impl FnOnce(&mut Self) -> R) -> R {
+        for object in answers {
+            self.engine.cluster.put_object(object.clone());
+        }
+        // Whoever catches the panic of a plugin goes on with this cluster.
+        let result = catch_unwind(AssertUnwindSafe(|| act(self)));
+        for object in answers {
+            self.engine.cluster.remove_object(object.kind, &object.key);
+        }
+        result.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
     /// The objects that answers about a pod are while it is decided.

@@ -65,7 +65,8 @@ pub(super) struct Waiting {
     flushed_at: Option<Timestamp>,
     /// The number of the first happening after it was taken to be tried.
     marker: u64,
-    /// It is tried again after this attempt, if that is in vain: a plugin, or an eviction that failed, asked for that.
+    /// It is tried again after this attempt, if that is in vain: a plugin, or an eviction that failed, asked for that, or it had left the
+    /// books (see [`Queue::restore`]).
     is_wanted: bool,
 }
 

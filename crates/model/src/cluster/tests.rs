@@ -507,7 +507,13 @@ fn apply(cluster: &mut Cluster, operation: &Operation) -> bool {
             cluster.nominate(pod, node);
             true
         }
-        Operation::ClearNomination { uid } => cluster.clear_nomination(uid),
+        Operation::ClearNomination { uid } => {
+            let known = cluster.nomination(uid).cloned();
+            let cleared = cluster.clear_nomination(uid);
+            assert!(cleared.as_ref().is_none_or(|(_, pod)| *pod.uid == *uid), "it is that pod's");
+            assert_eq!(cleared.as_ref().map(|(node, _)| node), known.as_ref());
+            known.is_some()
+        }
         Operation::PutObject { name, value } => {
             let mut namespace = Namespace::default();
             value.clone_into(&mut namespace.metadata.uid);

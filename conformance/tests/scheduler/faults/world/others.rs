@@ -47,7 +47,7 @@ impl World {
         }
         if act == Act::DeletePod {
             self.coverage.met("deleted", step);
-            self.server.delete(&name);
+            self.server.delete(&name, draw.below(2) == 0);
         } else {
             self.coverage.met("recreated", step);
             self.server.recreate(&name);

@@ -1,4 +1,5 @@
-//! Pods that are to be tried again because a plugin asks for it, or because an eviction failed.
+//! Pods that are to be tried again because a plugin asks for it, because an eviction failed, or because their victims hold them back no
+//! longer.
 
 use super::{Place, Queue};
 use crate::planted::{Bug, is_planted};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use supercargo_framework::{Actions, Awaited, Change, ClusterEvent, Cycle, Effect, News, Plan, Status, Step};
 use supercargo_model::kinds::{CSINode, PersistentVolume, PersistentVolumeClaim};
-use supercargo_model::{Kind, LabelLookup, MetadataWords, NodeRef, ObjectKey, Objects, Pod, Timestamp};
+use supercargo_model::{Kind, LabelLookup, NodeRef, ObjectKey, Objects, Pod, Timestamp};
 
 use super::assumed::{SELECTED_NODE, claim_reference, means};
 use super::claims::{MigratedVolume, is_bound};
@@ -76,10 +76,8 @@ impl PlannedBindings {
     /// What will be done, in words.
     pub(super) fn plans(&self) -> Vec<Plan> {
         let plan = |claim: &PersistentVolumeClaim, what: &str| {
-            let MetadataWords { namespace, name, .. } = &claim.metadata;
-            let key = ObjectKey { namespace: namespace.as_str().into(), name: name.as_str().into() };
-            let text = format!("claim {namespace}/{name} gets {what}");
-            Plan { kind: PersistentVolumeClaim::ID, key, text }
+            let text = format!("claim {} gets {what}", claim.key());
+            Plan { kind: PersistentVolumeClaim::ID, key: claim.metadata.object_key(), text }
         };
         let bindings = self
             .bindings
@@ -102,21 +100,16 @@ impl PlannedBindings {
         }
         self.deadline = Some(deadline);
         let bind = self.bindings.iter().filter_map(|binding| {
-            let key =
-                ObjectKey { namespace: Box::default(), name: binding.volume.metadata.name.as_str().into() };
             Some(Effect::Patch {
                 kind: PersistentVolume::ID,
-                key,
+                key: binding.volume.metadata.object_key(),
                 subresource: None,
                 patch: binding.patch()?,
             })
         });
         let provision = self.provisions.iter().filter(|claim| !is_selected(claim, node)).map(|claim| {
             let metadata = &claim.metadata;
-            let key = ObjectKey {
-                namespace: metadata.namespace.as_str().into(),
-                name: metadata.name.as_str().into(),
-            };
+            let key = metadata.object_key();
             let patch = json!({"metadata": {
                 "resourceVersion": metadata.resource_version,
                 "annotations": {SELECTED_NODE: &**node.name()},
@@ -153,9 +146,7 @@ impl PlannedBindings {
             ClusterEvent::kind(PersistentVolume::ID, Actions::ALL).of(key)
         };
         let of_claim = |claim: &PersistentVolumeClaim| {
-            let MetadataWords { namespace, name, .. } = &claim.metadata;
-            let key = ObjectKey { namespace: namespace.as_str().into(), name: name.as_str().into() };
-            ClusterEvent::kind(PersistentVolumeClaim::ID, Actions::ALL).of(key)
+            ClusterEvent::kind(PersistentVolumeClaim::ID, Actions::ALL).of(claim.metadata.object_key())
         };
         let own = ObjectKey { namespace: (*pod.namespace).into(), name: (*pod.name).into() };
         let mut events: Vec<Awaited> = vec![ClusterEvent::pod(Actions::DELETE).of(own)];
