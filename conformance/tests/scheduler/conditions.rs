@@ -121,3 +121,23 @@ fn a_replica_that_follows_writes_nothing_again() {
     assert_eq!(only(&world.run(), "status").len(), 1);
     assert_eq!(only(&world.pass(100), "status"), [""; 0]);
 }
+
+#[test]
+fn a_replica_that_leads_again_says_what_it_means_whatever_was_ordered_before() {
+    let mut world = holding();
+    world.run();
+    let meant = said(&world);
+    let default = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+    world.set_slow(true);
+    world.reconfigure(&format!("{default}profiles: [{{schedulerName: other}}]\n"));
+    world.run();
+    let now = world.now();
+    world.scheduler.set_leading(false, now);
+    world.reconfigure(default);
+    world.run();
+    world.scheduler.set_leading(true, now);
+    // Only now is carried out what was ordered before.
+    world.set_slow(false);
+    assert_eq!(only(&world.catch_up(), "status").len(), 2);
+    assert_eq!(said(&world), meant);
+}

@@ -290,8 +290,10 @@ impl Checker for BoundedBooks {
         {
             return Err(format!("{} is nominated, and does not wait", pod.uid));
         }
-        if let Some(uid) = books.gone.iter().find(|uid| !world.told.contains_key(&***uid)) {
-            return Err(format!("{uid} is remembered as gone, and everybody knows"));
+        if let Some(uid) = books.over.iter().find(|uid| !world.told.contains_key(&***uid)) {
+            return Err(format!(
+                "{uid} is remembered as never to be bound, and everybody knows that it is gone"
+            ));
         }
         if books.happenings > HAPPENINGS_MAX {
             return Err(format!("{} events are kept", books.happenings));

@@ -116,7 +116,7 @@ fn at_rest(world: &mut World) -> Result<(), String> {
     let books = world.scheduler.books();
     if !books.binding.is_empty()
         || !books.unconfirmed.is_empty()
-        || !books.gone.is_empty()
+        || !books.over.is_empty()
         || books.tickets > 0
     {
         return Err(format!("something is left over: {books:?}"));

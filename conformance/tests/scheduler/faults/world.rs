@@ -463,12 +463,9 @@ impl World {
     fn carry(&mut self, order: &Order, fault: Fault, draw: &mut Draw) {
         let Some(ticket) = order.ticket else { return };
         let (kind, name, uid) = about(&order.effect);
-        // A proxy may say that there is no such pod. One that is bound, or may be yet, would lose its room by that.
-        let is_hidden = kind == OrderKind::LookUp && fault == Fault::Refused && self.is_surely_unbound(&uid);
         let fault = match (kind, fault) {
-            (OrderKind::LookUp, Fault::Refused) if is_hidden => Fault::Refused,
-            // These are not refused: they are answered, or not.
-            (OrderKind::LookUp | OrderKind::ExtenderFilter, Fault::Refused) => Fault::LostError,
+            // It is not refused: it is answered, or not.
+            (OrderKind::ExtenderFilter, Fault::Refused) => Fault::LostError,
             // Nothing but a binding lands late.
             (OrderKind::Bind | OrderKind::ExtenderBind, Fault::Late) => Fault::Late,
             (_, Fault::Late) => Fault::LostSilence,
@@ -496,6 +493,7 @@ impl World {
         });
         let answer = match &order.effect {
             Effect::LookUp { .. } => Answer::LookedUp(match fault {
+                // A proxy says that there is no such pod.
                 Fault::Refused => Ok(None),
                 Fault::Nothing | Fault::Twice => Ok(self.server.pod(&name).map(ServerPod::object)),
                 _ => Err("the server is away".to_owned()),

@@ -18,6 +18,5 @@ impl Scheduler {
         self.queries.move_times(moved);
         self.inquiries.move_times(moved);
         self.evictions.move_times(moved);
-        self.gone.move_times(moved);
     }
 }

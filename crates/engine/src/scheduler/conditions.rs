@@ -36,6 +36,8 @@ enum Counts {
     Meant,
     /// What the API server told, and what was meant is to be ordered again: an order failed.
     Unwritten,
+    /// What the API server told, though something else may have been ordered since, by whoever led before: what is meant next is ordered.
+    Left,
 }
 
 impl Said {
@@ -73,12 +75,13 @@ impl Said {
 
     /// Somebody else says from now on what pods say.
     pub(super) fn leave(&mut self) {
-        (self.meant, self.counts) = (None, Counts::Told);
+        (self.meant, self.counts) = (None, Counts::Left);
     }
 
     /// Means this; what is to be ordered, if the pod does not say so already.
     pub(super) fn mean(&mut self, meant: Unscheduled) -> Option<Arc<Unscheduled>> {
-        let is_meant = self.meant.as_ref().is_none_or(|known| is_same(known, &meant));
+        let is_meant =
+            self.meant.as_ref().is_none_or(|known| is_same(known, &meant)) && self.counts != Counts::Left;
         // If something else was ordered last, that may land yet.
         if is_meant && self.known().is_some_and(|known| is_same(known, &meant)) {
             self.meant = self.known().cloned();
@@ -96,7 +99,7 @@ impl Said {
     pub(super) fn known(&self) -> Option<&Arc<Unscheduled>> {
         match self.counts {
             Counts::Meant => self.meant.as_ref(),
-            Counts::Told | Counts::Unwritten => self.told.as_ref(),
+            Counts::Told | Counts::Unwritten | Counts::Left => self.told.as_ref(),
         }
     }
 

@@ -35,7 +35,6 @@ mod delivering;
 mod directing;
 mod eviction;
 mod facts;
-mod gone;
 mod happenings;
 mod heap;
 mod leading;
@@ -73,7 +72,6 @@ use delivering::Deliveries;
 use eviction::Evictions;
 pub use facts::AnswerTaken;
 use facts::Queries;
-use gone::GonePods;
 pub use observations::{Books, Gauges, Observation, QueueEvent, QueuePart, Refusal, Stopwatch};
 use observing::Observers;
 use questions::Inquiries;
@@ -135,8 +133,8 @@ pub struct Scheduler {
     /// The pods whose binders say that they bound them, and that the watch has not told of yet. With those in `bindings` they
     /// are the assumed pods.
     unconfirmed: FxHashSet<Arc<str>>,
-    /// The pods that a look-up has found to be gone.
-    gone: GonePods,
+    /// The pods that a look-up has found to be on their way out without a node, or to have run their course, before the watch has told so.
+    over: FxHashSet<Arc<str>>,
     /// The pods for which others are being evicted.
     evictions: Evictions,
     extenders: Vec<ExtenderSettings>,
@@ -172,8 +170,6 @@ enum Waiter {
     Binding(Asked),
     /// A binding that does not know whether its pod is bound.
     LookUp(Asked),
-    /// A pod that was found to be gone, by the number of the look-up.
-    GonePod { uid: Arc<str>, look_up: u64 },
     /// The pod that this victim makes room for, by the round of its eviction.
     Eviction { preemptor: Arc<Pod>, round: u64, victim: Arc<Pod> },
     /// What a pod says about its scheduling.
@@ -205,7 +201,7 @@ impl Scheduler {
             bindings: Bindings::default(),
             deliveries: Deliveries::default(),
             unconfirmed: FxHashSet::default(),
-            gone: GonePods::default(),
+            over: FxHashSet::default(),
             evictions: Evictions::default(),
             extenders: Vec::new(),
             consultation: None,
@@ -257,7 +253,6 @@ impl Scheduler {
             None => self.observe(Observation::AnswerDropped),
             Some(Waiter::Binding(asked)) => self.conclude_step(&asked, conclusion, now),
             Some(Waiter::LookUp(asked)) => self.resolve(&asked, Err(error()), now),
-            Some(Waiter::GonePod { uid, look_up }) => self.hear_of_gone_pod(&uid, look_up, Err(error()), now),
             Some(Waiter::Eviction { preemptor, round, victim }) => {
                 self.conclude_eviction(&preemptor, round, &victim, conclusion, now);
             }
@@ -281,7 +276,6 @@ impl Scheduler {
     pub fn looked_up(&mut self, ticket: Ticket, found: Result<Option<Decoded>, String>, now: Timestamp) {
         match self.take_waiter(ticket) {
             Some(Waiter::LookUp(asked)) => self.resolve(&asked, found, now),
-            Some(Waiter::GonePod { uid, look_up }) => self.hear_of_gone_pod(&uid, look_up, found, now),
             _ => self.observe(Observation::AnswerDropped),
         }
         self.carry_out_acts(now);
@@ -331,7 +325,6 @@ impl Scheduler {
             self.observers.next_deadline(),
             self.queries.next_deadline(),
             self.inquiries.next_deadline(),
-            self.gone.next_deadline(),
         ];
         deadlines.into_iter().flatten().min()
     }
@@ -346,7 +339,6 @@ impl Scheduler {
         for due in self.bindings.due(now) {
             self.time_out(&due, now);
         }
-        self.look_for_gone_pods(now);
         self.wake_observers(now);
         self.carry_out_acts(now);
     }

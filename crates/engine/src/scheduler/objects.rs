@@ -34,7 +34,7 @@ impl Scheduler {
     pub fn remove(&mut self, object: &Decoded, now: Timestamp) {
         match object {
             Decoded::Pod(words) => {
-                self.gone.remove(&words.metadata().uid);
+                self.over.remove(&*words.metadata().uid);
                 self.remove_pod(&words.metadata().uid, now);
             }
             Decoded::Node(words) => self.remove_node(words.name(), now),
@@ -77,7 +77,7 @@ impl Scheduler {
         let cluster = &mut self.engine.cluster;
         match everything {
             Everything::Pods(uids) => {
-                self.gone.retain(|uid| uids.contains(uid));
+                self.over.retain(|uid| uids.contains(&**uid));
                 let others = self.queue.uids().chain(cluster.standing_uids()).chain(cluster.nominated_uids());
                 for uid in cluster.unlisted_pods(uids, others) {
                     self.remove_pod(&uid, now);
@@ -124,8 +124,8 @@ impl Scheduler {
                 self.refresh_binding(&pod);
                 self.tell_of_pod(told, Some(pod), now);
             }
-        } else if self.engine.cluster.bound_pod(&pod.uid).is_some() || self.gone.contains(&pod.uid) {
-            // An old state of a pod that is known to be bound, or to be gone.
+        } else if self.engine.cluster.bound_pod(&pod.uid).is_some() || self.over.contains(&pod.uid) {
+            // An old state of a pod that is known to be bound, or never to be bound any more.
         } else if profile_of(self.engine.profiles(), &pod).is_some() || self.queue.find(&pod.uid).is_some() {
             self.put_pending_pod(&pod, generation, unscheduled, now);
         }
@@ -148,7 +148,7 @@ impl Scheduler {
         if had_binding && !is_planted(Bug::BindingsOutliveConfirmation) {
             self.end_binding_of_bound(pod, now);
         }
-        self.gone.remove(&pod.uid);
+        self.over.remove(&pod.uid);
         let is_confirmed = self.unconfirmed.remove(&pod.uid) || had_binding;
         self.with_queue(now, |queue, context| queue.remove(context, &pod.uid));
         if !is_planted(Bug::EvictsForBoundPods) {

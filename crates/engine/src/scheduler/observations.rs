@@ -339,8 +339,8 @@ pub struct Books {
     pub unconfirmed: BTreeSet<Arc<str>>,
     /// The UIDs of pods for which others are being evicted.
     pub preempting: BTreeSet<Arc<str>>,
-    /// The UIDs of pods that a look-up has found to be gone, and that the watch has not told so of yet.
-    pub gone: BTreeSet<Arc<str>>,
+    /// The UIDs of pods that a look-up has found never to be bound any more, and that the watch has not told so of yet.
+    pub over: BTreeSet<Arc<str>>,
     /// How many orders are to be answered yet.
     pub tickets: usize,
     /// How many events are kept for pods that are being tried.
@@ -499,7 +499,7 @@ impl Scheduler {
             binding: self.bindings.iter().map(|binding| binding.pod().uid.clone()).collect(),
             unconfirmed: self.unconfirmed.iter().cloned().collect(),
             preempting: self.evictions.preemptors().cloned().collect(),
-            gone: self.gone.uids().cloned().collect(),
+            over: self.over.iter().cloned().collect(),
             tickets: self.tickets.len(),
             happenings: self.queue.kept_events().count(),
             observations: self.queue.observations.list.len(),

@@ -10,7 +10,7 @@ use super::super::coverage::PodStep;
 use super::super::orders::{OrderKind, about};
 use super::super::plan::{Act, Draw};
 use super::super::plugins::{AWAITS, GANG, HELD, PREPARED};
-use super::{Landing, PODS_MAX, Reply, World};
+use super::{PODS_MAX, Reply, World};
 
 impl World {
     pub(super) fn add_pod(&mut self, draw: &mut Draw) {
@@ -104,15 +104,6 @@ impl World {
             .iter()
             .filter(|reply| !reply.is_repeated() && is_bind(reply.about.0) && reply.about.1 == uid);
         open.count() + sent.count()
-    }
-
-    /// Whether a pod is there and not bound, and none of our orders can bind it any more.
-    pub(super) fn is_surely_unbound(&self, uid: &str) -> bool {
-        let lands = |landing: &Landing| landing.uid == uid;
-        self.server.pod_with_uid(uid).is_some_and(|pod| pod.node.is_none())
-            && self.bindings_under_way(uid) == 0
-            && !self.landings.iter().any(|(_, landing)| lands(landing))
-            && !self.replies.iter().filter_map(|reply| reply.landing.as_ref()).any(lands)
     }
 
     /// A pod on a step that is drawn among those that pods are on, so that rare steps are met as often as others.

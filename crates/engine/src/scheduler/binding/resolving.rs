@@ -8,13 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use supercargo_framework::{Conclusion, EXTENDER_SETTLES_AFTER, Effect};
-use supercargo_model::{Decoded, Pod, Timestamp};
+use supercargo_model::{Decoded, Pod, PodWords, Timestamp};
 
 use super::steps::{Asked, not_leading};
 use super::{Evidence, Pause, Stage};
 use crate::planted::{Bug, is_planted};
 use crate::scheduler::attempts::Failure;
-use crate::scheduler::gone::Found;
 use crate::scheduler::observations::Observation;
 use crate::scheduler::{Scheduler, Waiter};
 
@@ -23,9 +22,9 @@ use crate::scheduler::{Scheduler, Waiter};
 const ORDER_SETTLES_AFTER: Duration = Duration::from_secs(5);
 /// How long the answer to a look-up is waited for; then the pod is looked up again.
 const LOOK_UP_PATIENCE: Duration = Duration::from_secs(60);
-/// The first wait after a look-up that failed; each further one is twice as long.
+/// The first wait after a look-up that failed, or did not find the pod; each further one is twice as long.
 const LOOK_UP_BACKOFF_FIRST: Duration = Duration::from_secs(1);
-/// The longest wait after a look-up that failed.
+/// The longest such wait.
 const LOOK_UP_BACKOFF_MAX: Duration = Duration::from_secs(30);
 
 /// A binding whose outcome is not known.
@@ -33,11 +32,23 @@ const LOOK_UP_BACKOFF_MAX: Duration = Duration::from_secs(30);
 pub(super) struct Unresolved {
     /// How the binding goes on if the pod is not bound.
     onward: Onward,
-    /// How many look-ups have failed in a row.
+    /// How many look-ups have failed in a row, or not found the pod.
     failures: u32,
     look_up: LookUp,
     /// When the API server was last asked. What it says counts as long as no order has ended since.
     asked_at: Option<Timestamp>,
+}
+
+/// What a look-up found out about a pod.
+enum Found {
+    /// The pod has a node.
+    Bound(Box<PodWords>),
+    /// The pod has no node.
+    Unbound,
+    /// The pod is there, and will never be bound again: it has run its course, or is on its way out without a node.
+    Over,
+    /// There is no such pod, or another one of that name. It is gone, or a proxy or a server that lags behind has answered.
+    Nothing,
 }
 
 /// How a binding goes on once its pod is known not to be bound.
@@ -161,12 +172,45 @@ impl Scheduler {
                 let pod = Arc::new(self.engine.cluster.interner().pod(*words));
                 self.put_bound_pod(&pod, now);
             }
-            Ok(Found::Gone | Found::Over) => {
+            Ok(Found::Unbound) => self.found_unbound(uid, now),
+            Ok(Found::Over) => {
                 self.remove_pod(uid, now);
-                self.gone.insert(pod, now);
+                self.over.insert(uid.clone());
             }
-            Ok(Found::Unbound(_)) => self.found_unbound(uid, now),
+            // Only a watch or a list says so for sure, which ends the binding.
+            Ok(Found::Nothing) => _ = self.look_up_later(uid, now),
         }
+    }
+
+    /// What an object that was looked up says about a pod. An error if it says nothing, because it is not what was asked for.
+    fn read(&self, pod: &Pod, found: Option<Decoded>) -> Result<Found, String> {
+        let words = match found {
+            None => return Ok(Found::Nothing),
+            Some(Decoded::Pod(words)) => words,
+            Some(_) => return Err(format!("the answer is not pod {}, nor any other", pod.key())),
+        };
+        let metadata = words.metadata();
+        if metadata.uid.is_empty() || *metadata.name != *pod.name || *metadata.namespace != *pod.namespace {
+            return Err(format!(
+                "the answer is not pod {}, but names {:?} in namespace {:?} with UID {:?}",
+                pod.key(),
+                metadata.name,
+                metadata.namespace,
+                metadata.uid
+            ));
+        }
+        Ok(if *metadata.uid != *pod.uid {
+            Found::Nothing
+        } else if words.is_finished() {
+            Found::Over
+        } else if words.node_name().is_some() {
+            Found::Bound(words)
+        } else if metadata.deletion_timestamp.is_some() {
+            // The API server binds no pod that is being deleted.
+            Found::Over
+        } else {
+            Found::Unbound
+        })
     }
 
     fn found_unbound(&mut self, uid: &Arc<str>, now: Timestamp) {
@@ -209,15 +253,19 @@ impl Scheduler {
     }
 
     fn look_up_failed(&mut self, uid: &Arc<str>, error: String, now: Timestamp) {
-        let pod = self.change_unresolved(uid, |unresolved| {
+        if let Some(pod) = self.look_up_later(uid, now) {
+            self.observe(Observation::LookUpFailed { pod, error });
+        }
+    }
+
+    /// The pod is looked up again after a while, which is longer each time.
+    fn look_up_later(&mut self, uid: &Arc<str>, now: Timestamp) -> Option<Arc<Pod>> {
+        self.change_unresolved(uid, |unresolved| {
             let doublings = unresolved.failures.min(u32::BITS - 1);
             let wait = LOOK_UP_BACKOFF_FIRST.saturating_mul(1 << doublings).min(LOOK_UP_BACKOFF_MAX);
             unresolved.failures = unresolved.failures.saturating_add(1);
             unresolved.look_up = LookUp::Due { at: now.after(wait) };
-        });
-        if let Some(pod) = pod {
-            self.observe(Observation::LookUpFailed { pod, error });
-        }
+        })
     }
 
     /// Changes an unresolved binding; its pod, or none if the binding is at another stage.
