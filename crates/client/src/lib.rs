@@ -30,8 +30,8 @@ mod write_gate;
 
 #[cfg(any(test, feature = "test-util"))]
 pub mod fake;
-#[cfg(test)]
-mod logged;
+#[cfg(any(test, feature = "test-util"))]
+pub mod logged;
 #[cfg(feature = "test-util")]
 pub mod loopback;
 

@@ -15,8 +15,6 @@ mod clock;
 mod driver;
 mod event_sink;
 mod heartbeat;
-#[cfg(test)]
-mod logged;
 mod memory_store;
 mod order_log;
 mod perform;

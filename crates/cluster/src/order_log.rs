@@ -196,8 +196,9 @@ impl OrderLog {
 mod tests {
     use std::sync::Arc;
 
+    use supercargo_client::logged::Logged;
+
     use super::*;
-    use crate::logged::Logged;
 
     fn pod(name: &str) -> Arc<Pod> {
         Arc::new(Pod {
@@ -242,7 +243,7 @@ mod tests {
                 vec!["plugin=\"Gangs\"", "patch podgroups shop/g", "it broke", "may order it again"],
             ),
         ] {
-            let (logged, _logging) = Logged::begin();
+            let (logged, _logging) = Logged::without_verbosity();
             OrderLog::default().observed(&observation);
             let lines = logged.text();
             assert!(

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use supercargo_client::fake::{Answer, Fake, Writer};
+use supercargo_client::logged::Logged;
 use supercargo_engine::{
     EngineOptions, Gauges, Indexing, Observation, PerformCounts, QueryAsked, Rules, Seed,
 };
@@ -13,7 +14,6 @@ use supercargo_model::kinds::Service;
 use tokio::time::sleep;
 
 use super::*;
-use crate::logged::Logged;
 use crate::tasks::Supervisor;
 
 const KNOWN: &str = "Everything is listed; the cluster is known";
@@ -95,7 +95,7 @@ fn driver(supervisor: &Supervisor, server: ApiServer, commands: mpsc::Receiver<C
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_is_served_again_is_waited_for_and_both_is_said() {
     for is_reloaded in [false, true] {
-        let (logged, _logging) = Logged::begin();
+        let (logged, _logging) = Logged::without_verbosity();
         let (are_served, are_listed) = (Arc::default(), Arc::default());
         let supervisor = Supervisor::new();
         let (commands, commanded) = mpsc::channel(1);
@@ -133,7 +133,7 @@ async fn a_kind_that_is_served_again_is_waited_for_and_both_is_said() {
 
 #[tokio::test(start_paused = true)]
 async fn how_many_requests_were_asked_to_wait_besides_is_said_soon() {
-    let (logged, _logging) = Logged::begin();
+    let (logged, _logging) = Logged::without_verbosity();
     let (supervisor, server) = (Supervisor::new(), server(&Arc::default(), &Arc::default()));
     let (_commands, commanded) = mpsc::channel(1);
     let driver = driver(&supervisor, server.clone(), commanded);
