@@ -154,6 +154,12 @@ fn what_the_engine_remembers_changes_no_decision() {
     report(&coverage);
 }
 
+/// The index moved the place where the next search begins, which no other history showed of those that every test run tries.
+#[test]
+fn a_pod_that_a_prefilter_has_rejected_moves_no_search() {
+    compare(Indexing::On, 15_732..15_733, Engine::new);
+}
+
 /// What is kept is dropped all the time here, one thing in one history and another in the next.
 #[test]
 fn how_little_the_engine_remembers_changes_no_decision() {

@@ -105,6 +105,14 @@ pub struct StaleDecision {
     pub current: u64,
 }
 
+/// What the index has decided.
+struct FromIndex {
+    outcome: Outcome,
+    /// Whether all nodes were looked at: not if a plugin rejected the pod before, nor if the node that it is nominated to will do. The next
+    /// search for a sample of nodes begins where the last one ended.
+    has_searched: bool,
+}
+
 impl EngineOptions {
     /// What plugins can look at in an attempt.
     fn context<'a>(
@@ -387,30 +395,22 @@ impl Engine {
         };
         let outcome = match found {
             None => self.decide_plainly(pod, now, attempt)?,
-            Some(outcome) => {
+            Some(FromIndex { outcome, has_searched }) => {
                 if self.options.indexing == Indexing::Checked {
                     let plain = self.decide_plainly(pod, now, attempt)?;
                     let difference = outcome.difference(&plain);
                     assert_eq!(difference, None, "decision {attempt}, for pod {}, is wrong", pod.key());
                 }
-                if !self.takes_nominated_node(pod, &outcome) {
-                    // All nodes were looked at. Dividing takes longer than looking whether there is anything to divide.
-                    let nodes = self.cluster.snapshot().node_count();
-                    if self.start >= nodes {
-                        self.start %= nodes;
-                    }
+                // Dividing takes longer than looking whether there is anything to divide.
+                let nodes = self.cluster.snapshot().node_count();
+                if has_searched && self.start >= nodes {
+                    self.start %= nodes;
                 }
                 outcome
             }
         };
         self.attempts += 1;
         Ok(Decision { pod: pod.clone(), version, attempt, now, start, outcome })
-    }
-
-    /// Whether a pod got the node that it is nominated to, which is tried before any search.
-    fn takes_nominated_node(&self, pod: &Pod, outcome: &Outcome) -> bool {
-        let Outcome::Place { node, .. } = outcome else { return false };
-        self.options.rules.prefer_nominated_node && pod.nominated_node_name() == Some(node)
     }
 
     /// Decides by asking every plugin about every node.
@@ -432,7 +432,7 @@ impl Engine {
         pod: &Arc<Pod>,
         now: Timestamp,
         attempt: u64,
-    ) -> Result<Option<Outcome>, UnknownProfile> {
+    ) -> Result<Option<FromIndex>, UnknownProfile> {
         self.index.sync(&mut self.cluster);
         let profile_number = match &self.last_spec {
             Some((spec, number)) if spec.is_same(&pod.spec) => *number,
@@ -454,10 +454,15 @@ impl Engine {
                 // The index looks at all nodes, unless the nominated one will do.
                 let is_nominated = rules.prefer_nominated_node && pod.nominated_node_name() == Some(&node);
                 let evaluated = if is_nominated { 1 } else { cluster.node_count() };
-                Some(Outcome::Place { row, node, score, evaluated, feasible, plans })
+                let outcome = Outcome::Place { row, node, score, evaluated, feasible, plans };
+                Some(FromIndex { outcome, has_searched: !is_nominated })
             }
-            Answer::Unfit(unfit) => Some(unfit_outcome(&question, &unfit)),
-            Answer::Refused(refused) => Some(refused_outcome(&question, refused)),
+            Answer::Unfit(unfit) => {
+                Some(FromIndex { outcome: unfit_outcome(&question, &unfit), has_searched: true })
+            }
+            Answer::Refused(refused) => {
+                Some(FromIndex { outcome: refused_outcome(&question, refused), has_searched: false })
+            }
         })
     }
 
@@ -470,7 +475,9 @@ impl Engine {
         }
         match self.decide_by_index(pod, now, self.attempts)? {
             None => Ok(None),
-            Some(outcome) => Ok(outcome.difference(&self.decide_plainly(pod, now, self.attempts)?)),
+            Some(FromIndex { outcome, .. }) => {
+                Ok(outcome.difference(&self.decide_plainly(pod, now, self.attempts)?))
+            }
         }
     }
 
